@@ -1,0 +1,5 @@
+"""``python -m spanreel``."""
+
+from spanreel.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""A small, readable LLM serving engine whose every stage leaves a span."""

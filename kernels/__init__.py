@@ -1,0 +1,1 @@
+"""Triton operations of the engine: one file an operation, each with its reference, kernel and launcher."""

@@ -1,0 +1,1 @@
+"""Manim scenes drawn from trace sets: the visual grammar and one file a clip."""
