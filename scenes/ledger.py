@@ -111,10 +111,10 @@ class Motion(Entry, frozen=True):
     """A mark whose right edge moves with time during a segment: at frame f it stands at the linear mix of both ends."""
 
     mark: str
-    first_frame: int
-    """Frame that shows the edge at ``from_px``."""
-    last_frame: int
-    """Frame that shows the edge at ``to_px``."""
+    first_frame: float
+    """When the edge stands at ``from_px``; a fraction where a span starts between two frames."""
+    last_frame: float
+    """When the edge stands at ``to_px``."""
     from_px: float
     to_px: float
 

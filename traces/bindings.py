@@ -11,6 +11,7 @@
 ``r7/names/a+b``        sum over span names ``a`` and ``b``
 ``r7/count/a``          how many spans of the path are named ``a``; ``r7/count/tokens``: output tokens
 ``r7/before/a``         from 0 to the start of the first span named ``a``
+``r7/extent/a+b``       from the start of the first span named ``a`` or ``b`` to the end of the last
 ======================  ================================================================================
 """
 
@@ -90,6 +91,11 @@ class Subject:
             return Measured(tokens if argument == "tokens" else sum(s.name == argument for s in self.path))
         if kind == "token" and argument.isdigit() and int(argument) < self.request.num_output_tokens:
             return Measured(0, receive_times_ns(self.request)[int(argument)])
+        if kind == "extent":
+            wanted = set(argument.split("+"))
+            inside = [span for span in self.path if span.name in wanted]
+            if inside:
+                return Measured(inside[-1].end_ns - inside[0].start_ns, inside[0].start_ns)
         if kind == "before" and any(span.name == argument for span in self.path):
             return Measured(next(span.start_ns for span in self.path if span.name == argument), 0)
         raise TraceError(f"binding {binding!r} names nothing in request {self.request.id!r}")
