@@ -1,0 +1,1 @@
+"""The clips, one a module."""

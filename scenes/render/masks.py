@@ -1,0 +1,157 @@
+"""Runs of text as coverage bitmaps: rasterised once by Manim's text through Cairo, then kept on disk by content.
+
+A mask is monochrome, so that one bitmap serves every colour. Its place is known from the font's own tables, which
+puts a text by baseline and advance instead of by the box of its ink.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import zlib
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+
+import cairo
+import numpy as np
+from manim import MarkupText
+from numpy.typing import NDArray
+
+from scenes.render.fonts import FAMILIES, fonts_identity
+from scenes.render.metrics import TextStyle, measure_run
+
+_FORMAT = 1
+_HEADER = struct.Struct("<4sIIii")
+_MAGIC = b"SRM1"
+_WEIGHTS = {400: "NORMAL", 500: "MEDIUM", 600: "SEMIBOLD", 700: "BOLD"}
+_EM_MANIM = 1 / 72
+"""Height of one em in Manim's units, at font size 1."""
+_POINTS_A_FONT_SIZE = 1 / 4.8
+_LINE_LIMIT_EM = 1500.0
+"""Manim breaks lines at a fixed width; the font size is chosen so that a text stays within it."""
+_LARGEST_FONT_SIZE = 200.0
+
+_folder: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Coverage of a run; ``left`` and ``top`` place its corner against the pen, in whole pixels of the picture."""
+
+    surface: cairo.ImageSurface
+    alpha: NDArray[np.uint8]
+    left: int
+    top: int
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mask:
+        return self
+
+
+def keep_masks_in(folder: Path) -> None:
+    """Choose the folder of the cache, created if absent."""
+    global _folder
+    folder.mkdir(parents=True, exist_ok=True)
+    _folder = folder
+
+
+def mask(text: str, style: TextStyle, scale: float) -> Mask | None:
+    """Return the mask of a run at ``scale`` pixels to a px of the page; None if it has no ink.
+
+    Raises:
+        RenderInputError: A character has no glyph.
+    """
+    return _mask(text, replace(style, colour=""), scale)
+
+
+@cache
+def _mask(text: str, style: TextStyle, scale: float) -> Mask | None:
+    if measure_run(text, style).ink_px is None:
+        return None
+    path = _cache_path(text, style, scale)
+    found = _read(path) if path else None
+    if found is None:
+        found = _rasterise(text, style, scale)
+        if path:
+            _write(path, found)
+    return found
+
+
+def _rasterise(text: str, style: TextStyle, scale: float) -> Mask:
+    size = measure_run(text, style)
+    if size.ink_px is None:
+        raise ValueError("a run without ink has no mask")
+    font_size = min(_LARGEST_FONT_SIZE, _LINE_LIMIT_EM * style.size_px / max(size.width_px, style.size_px))
+    outline = MarkupText(
+        _markup(text, style, font_size),
+        font=FAMILIES[style.font],
+        weight=_WEIGHTS[style.weight],
+        font_size=font_size,
+        warn_missing_font=False,
+    )
+    x0, y0, x1, y1 = (edge * scale for edge in size.ink_px)
+    left, top = int(np.floor(x0)) - 1, int(np.floor(y0)) - 1
+    width, height = int(np.ceil(x1)) + 1 - left, int(np.ceil(y1)) + 1 - top
+    surface = cairo.ImageSurface(cairo.FORMAT_A8, width, height)
+    context = cairo.Context(surface)
+    context.translate(x0 - left, y1 - top)
+    unit_px = style.size_px * scale / (_EM_MANIM * font_size)
+    context.scale(unit_px, -unit_px)
+    context.translate(-outline.get_left()[0], -outline.get_bottom()[1])
+    for glyph in outline.family_members_with_points():
+        for subpath in glyph.get_subpaths():
+            context.move_to(*subpath[0, :2])
+            for first in range(0, len(subpath), 4):
+                context.curve_to(*subpath[first + 1 : first + 4, :2].ravel())
+            context.close_path()
+    context.fill()
+    surface.flush()
+    rows = np.frombuffer(surface.get_data(), np.uint8).reshape(height, surface.get_stride())
+    return _from_alpha(np.ascontiguousarray(rows[:, :width]), left, top)
+
+
+def _markup(text: str, style: TextStyle, font_size: float) -> str:
+    spacing = round(style.tracking_em * font_size * _POINTS_A_FONT_SIZE * 1024)
+    features = f"kern=1,calt=0,liga=0,clig=0,tnum={int(style.tabular)}"
+    return f'<span font_features="{features}" letter_spacing="{spacing}">{escape(text)}</span>'
+
+
+def _from_alpha(alpha: NDArray[np.uint8], left: int, top: int) -> Mask:
+    height, width = alpha.shape
+    stride = cairo.ImageSurface.format_stride_for_width(cairo.FORMAT_A8, width)
+    rows = np.zeros((height, stride), np.uint8)
+    rows[:, :width] = alpha
+    surface = cairo.ImageSurface.create_for_data(rows.data, cairo.FORMAT_A8, width, height, stride)
+    return Mask(surface, alpha, left, top)
+
+
+def _cache_path(text: str, style: TextStyle, scale: float) -> Path | None:
+    if _folder is None:
+        return None
+    key = repr((_FORMAT, fonts_identity(), text, style, scale))
+    return _folder / f"{hashlib.sha256(key.encode()).hexdigest()}.mask"
+
+
+def _read(path: Path) -> Mask | None:
+    """Return the mask of a cache file, or None if there is none or it is not whole."""
+    try:
+        data = path.read_bytes()
+        digest, body = data[:32], data[32:]
+        if hashlib.sha256(body).digest() != digest:
+            return None
+        _, width, height, left, top = _HEADER.unpack_from(body)
+        alpha = np.frombuffer(zlib.decompress(body[_HEADER.size :]), np.uint8)
+    except (OSError, struct.error, zlib.error):
+        return None
+    return _from_alpha(alpha.reshape(height, width), left, top)
+
+
+def _write(path: Path, made: Mask) -> None:
+    height, width = made.alpha.shape
+    body = _HEADER.pack(_MAGIC, width, height, made.left, made.top) + zlib.compress(made.alpha.tobytes(), 6)
+    staged = path.with_name(f".{path.stem}.{os.getpid()}.part")
+    staged.write_bytes(hashlib.sha256(body).digest() + body)
+    os.replace(staged, path)
