@@ -12,6 +12,7 @@ import struct
 import zlib
 from dataclasses import dataclass, replace
 from functools import cache
+from math import ceil, floor
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -21,8 +22,9 @@ import numpy as np
 from manim import MarkupText
 from numpy.typing import NDArray
 
+from scenes.render.errors import RenderInputError
 from scenes.render.fonts import FAMILIES, fonts_identity
-from scenes.render.metrics import TextStyle, measure_run
+from scenes.render.metrics import TextStyle, inked_indices, measure_run
 
 _FORMAT = 1
 _HEADER = struct.Struct("<4sIIii")
@@ -30,9 +32,8 @@ _MAGIC = b"SRM1"
 _WEIGHTS = {400: "NORMAL", 500: "MEDIUM", 600: "SEMIBOLD", 700: "BOLD"}
 _EM_MANIM = 1 / 72
 """Height of one em in Manim's units, at font size 1."""
-_POINTS_A_FONT_SIZE = 1 / 4.8
 _LINE_LIMIT_EM = 1500.0
-"""Manim breaks lines at a fixed width; the font size is chosen so that a text stays within it."""
+"""Manim breaks lines at a fixed width: the font size times the width in em stays below this."""
 _LARGEST_FONT_SIZE = 200.0
 
 _folder: Path | None = None
@@ -84,39 +85,45 @@ def _rasterise(text: str, style: TextStyle, scale: float) -> Mask:
     size = measure_run(text, style)
     if size.ink_px is None:
         raise ValueError("a run without ink has no mask")
-    font_size = min(_LARGEST_FONT_SIZE, _LINE_LIMIT_EM * style.size_px / max(size.width_px, style.size_px))
-    outline = MarkupText(
-        _markup(text, style, font_size),
-        font=FAMILIES[style.font],
-        weight=_WEIGHTS[style.weight],
-        font_size=font_size,
-        warn_missing_font=False,
-    )
     x0, y0, x1, y1 = (edge * scale for edge in size.ink_px)
-    left, top = int(np.floor(x0)) - 1, int(np.floor(y0)) - 1
-    width, height = int(np.ceil(x1)) + 1 - left, int(np.ceil(y1)) + 1 - top
+    left, top = floor(x0) - 1, floor(y0) - 1
+    width, height = ceil(x1) + 1 - left, ceil(y1) + 1 - top
     surface = cairo.ImageSurface(cairo.FORMAT_A8, width, height)
     context = cairo.Context(surface)
     context.translate(x0 - left, y1 - top)
-    unit_px = style.size_px * scale / (_EM_MANIM * font_size)
-    context.scale(unit_px, -unit_px)
-    context.translate(-outline.get_left()[0], -outline.get_bottom()[1])
-    for glyph in outline.family_members_with_points():
-        for subpath in glyph.get_subpaths():
-            context.move_to(*subpath[0, :2])
-            for first in range(0, len(subpath), 4):
-                context.curve_to(*subpath[first + 1 : first + 4, :2].ravel())
-            context.close_path()
-    context.fill()
+    _fill_outline(context, text, style, scale, size.width_px)
     surface.flush()
     rows = np.frombuffer(surface.get_data(), np.uint8).reshape(height, surface.get_stride())
     return _from_alpha(np.ascontiguousarray(rows[:, :width]), left, top)
 
 
-def _markup(text: str, style: TextStyle, font_size: float) -> str:
-    spacing = round(style.tracking_em * font_size * _POINTS_A_FONT_SIZE * 1024)
+def _fill_outline(context: Any, text: str, style: TextStyle, scale: float, width_px: float) -> None:
+    """Fill the run's outlines with the lower left corner of its ink at the origin."""
+    font_size = min(_LARGEST_FONT_SIZE, _LINE_LIMIT_EM * style.size_px / max(width_px, style.size_px))
     features = f"kern=1,calt=0,liga=0,clig=0,tnum={int(style.tabular)}"
-    return f'<span font_features="{features}" letter_spacing="{spacing}">{escape(text)}</span>'
+    outline = MarkupText(
+        f'<span font_features="{features}">{escape(text)}</span>',
+        font=FAMILIES[style.font],
+        weight=_WEIGHTS[style.weight],
+        font_size=font_size,
+        warn_missing_font=False,
+    )
+    em = _EM_MANIM * font_size
+    context.scale(style.size_px * scale / em, -style.size_px * scale / em)
+    context.translate(-outline.get_left()[0], -outline.get_bottom()[1])
+    indices = inked_indices(text, style)
+    glyphs = outline.family_members_with_points()
+    if len(glyphs) != len(indices):
+        raise RenderInputError(f"text {text!r}: {len(indices)} characters came out as {len(glyphs)} glyphs; change it")
+    for index, glyph in zip(indices, glyphs, strict=True):
+        tracking = (index - indices[0]) * style.tracking_em * em
+        for subpath in glyph.get_subpaths():
+            points = subpath[:, :2] + (tracking, 0)
+            context.move_to(*points[0])
+            for first in range(0, len(points), 4):
+                context.curve_to(*points[first + 1 : first + 4].ravel())
+            context.close_path()
+    context.fill()
 
 
 def _from_alpha(alpha: NDArray[np.uint8], left: int, top: int) -> Mask:

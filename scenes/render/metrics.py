@@ -83,6 +83,12 @@ def measure_run(text: str, style: TextStyle) -> TextSize:
     return TextSize(pen * unit_px, _union(boxes))
 
 
+def inked_indices(text: str, style: TextStyle) -> list[int]:
+    """Return the places in ``text`` whose glyphs leave ink."""
+    outlines = face(style.font, style.weight)["glyf"]
+    return [index for index, glyph in enumerate(_glyphs(text, style)) if outlines[glyph].numberOfContours]
+
+
 def _glyphs(text: str, style: TextStyle) -> list[str]:
     names = face(style.font, style.weight).getBestCmap()
     tabular = _tabular(style.font, style.weight) if style.tabular else {}
