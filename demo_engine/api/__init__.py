@@ -1,0 +1,1 @@
+"""The API process: gateway, tokenizer, router and stream. No torch here."""

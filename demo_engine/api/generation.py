@@ -1,0 +1,131 @@
+"""One request on its way through the engine: its stages, its tokens, and its text as it becomes known."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from demo_engine.api.detokenizer import Detokenizer
+from demo_engine.api.errors import ApiError
+from demo_engine.api.replica import Replica, ReplicaLost, TokenEvent
+from demo_engine.core.request import FinishReason
+from demo_engine.ipc.messages import Accepted, Started, StepsReply, Submit
+from demo_engine.recorder.server_trace import (
+    ServerSpan,
+    ServerSteps,
+    ServerTokens,
+    ServerTrace,
+    StageClock,
+)
+from demo_engine.recorder.span_types import COMPONENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """News of a reply: text that has become certain, spans that have ended, and at last the finish reason."""
+
+    text: str = ""
+    spans: tuple[ServerSpan, ...] = ()
+    finish_reason: FinishReason | None = None
+
+
+@dataclass
+class Generation:
+    """A request that a replica serves. The handler calls ``handed_out`` for each chunk that it writes."""
+
+    id: str
+    stages: StageClock
+    replica: Replica
+    prompt_ids: list[int]
+    detokenizer: Detokenizer
+    tokens: ServerTokens = field(default_factory=ServerTokens)
+    finish_reason: FinishReason = "cancelled"
+    first_step: int = 0
+    _queue_start_ns: int = 0
+    _prefill_start_ns: int = 0
+
+    @property
+    def num_output_tokens(self) -> int:
+        """Tokens so far."""
+        return len(self.tokens.id)
+
+    async def run(self, *, max_tokens: int, temperature: float, seed: int, ignore_eos: bool) -> AsyncIterator[Delta]:
+        """Submit the request and yield what happens; leaving early cancels it.
+
+        Raises:
+            ApiError: The engine was lost (503).
+        """
+        message = Submit(self.id, self.prompt_ids, max_tokens, temperature, seed, ignore_eos)
+        events = self.replica.submit(message)
+        try:
+            while True:
+                event = await events.get()
+                match event:
+                    case Accepted():
+                        self.first_step = event.step
+                        self._queue_start_ns = event.read_ns
+                        yield Delta(spans=(self.stages.mark("submit", event.read_ns),))
+                    case Started():
+                        self._prefill_start_ns = event.start_ns
+                        yield Delta(spans=(_span("queue", self._queue_start_ns, event.start_ns),))
+                    case TokenEvent():
+                        yield self._receive(event)
+                        if event.finish_reason is not None:
+                            return
+                    case ReplicaLost():
+                        self.finish_reason = "error"
+                        raise ApiError(503, event.reason, code="engine_lost", retry_s=2)
+        finally:
+            self.replica.cancel(self.id)
+
+    def handed_out(self, at_ns: int, event: int) -> None:
+        """Note that the text of all tokens so far went to the socket with data event number ``event``."""
+        num_new = self.num_output_tokens - len(self.tokens.write_ns)
+        self.tokens.write_ns += [at_ns] * num_new
+        self.tokens.event += [event] * num_new
+
+    def trace(self, steps: StepsReply) -> ServerTrace:
+        """Return everything that is known of the request."""
+        recorded = ServerSteps(
+            self.first_step, steps.columns, steps.request_ids, steps.preempted_ids, self.replica.config.num_kv_blocks
+        )
+        return ServerTrace(
+            self.id, "perf_counter_ns", self.replica.bracket_ns, len(self.prompt_ids), self.finish_reason,
+            self.stages.spans, self.tokens, recorded,
+        )  # fmt: skip
+
+    def _receive(self, event: TokenEvent) -> Delta:
+        step = event.step
+        is_first = not self.tokens.id
+        if event.finish_reason is not None:
+            self.finish_reason = event.finish_reason
+            self.stages.mark("engine", step.sent_ns)
+            self.stages.mark("deliver", event.read_ns)
+        text = "" if event.finish_reason == "stop" else self.detokenizer.push(event.token_id)
+        if event.finish_reason is not None:
+            text += self.detokenizer.finish()
+            self.stages.mark("detokenize")
+        ready_ns = self.stages.now_ns() if event.finish_reason is None else self.stages.end_ns
+        self.tokens.id.append(event.token_id)
+        self.tokens.text.append(text)
+        self.tokens.step.append(step.step)
+        self.tokens.sample_ns.append(step.sampled_ns)
+        self._release(text, ready_ns)
+        forward = (
+            _span("prefill", self._prefill_start_ns, step.forwarded_ns)
+            if is_first
+            else _span("decode", step.planned_ns, step.forwarded_ns)
+        )
+        return Delta(text, (forward, _span("token", step.sampled_ns, ready_ns)), event.finish_reason)
+
+    def _release(self, text: str, ready_ns: int) -> None:
+        """Stamp tokens whose text is known now: this one, and those that were held back for it."""
+        self.tokens.detok_ns.append(ready_ns)
+        index = self.num_output_tokens - 2
+        while text and index >= 0 and not self.tokens.text[index]:
+            self.tokens.detok_ns[index] = ready_ns
+            index -= 1
+
+
+def _span(name: str, start_ns: int, end_ns: int) -> ServerSpan:
+    return ServerSpan(name, COMPONENTS[name], start_ns, max(0, end_ns - start_ns))

@@ -1,0 +1,70 @@
+"""Who may come in: the right host, no foreign page, the token. Everything else is refused before it costs anything."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from demo_engine.api.connection import Connection
+from demo_engine.api.errors import ApiError
+from demo_engine.recorder.server_trace import StageClock
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+STAGES = web.RequestKey("stages", StageClock)
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_log = logging.getLogger(__name__)
+
+
+class Guard:
+    """The outermost middleware.
+
+    It also starts the request's stage clock: the instant at which the headers have been read.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._expected = f"Bearer {token}".encode()
+        self._hosts: frozenset[str] = frozenset()
+
+    def allow(self, port: int) -> None:
+        """Accept this port's names of the loopback interface."""
+        self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+
+    def middleware(self) -> Callable[[web.Request, _Handler], Awaitable[web.StreamResponse]]:
+        """Return the middleware for the application."""
+
+        @web.middleware
+        async def guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
+            request[STAGES] = StageClock()
+            connection = request.protocol
+            if isinstance(connection, Connection):
+                connection.headers_read()
+            try:
+                self._check(request)
+                return await handler(request)
+            except ApiError as error:
+                return error.response()
+            except web.HTTPException as error:
+                return ApiError(error.status, f"{request.method} {request.path}: {error.reason}").response()
+            except Exception:
+                _log.exception("%s %s failed", request.method, request.path)
+                return ApiError(500, "internal error; see the server's log").response()
+
+        return guarded
+
+    def _check(self, request: web.Request) -> None:
+        hosts = request.headers.getall("Host", [])
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            raise ApiError(403, "this host name is not served; use the printed address", code="host_not_allowed")
+        origins = request.headers.getall("Origin", [])
+        if any(origin.removeprefix("http://") not in self._hosts for origin in origins) or len(origins) > 1:
+            raise ApiError(403, "requests from other sites are refused", code="origin_not_allowed")
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            raise ApiError(403, "requests from other sites are refused", code="origin_not_allowed")
+        if request.path in OPEN_PATHS:
+            return
+        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
+        if not hmac.compare_digest(given, self._expected):
+            raise ApiError(401, "missing or wrong token; send Authorization: Bearer <token>", code="invalid_api_key")

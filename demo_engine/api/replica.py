@@ -1,0 +1,242 @@
+"""One engine process as the API process sees it: started here, spoken to over a socket pair, never outliving us."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+import socket
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from demo_engine.core.config import EngineConfig
+from demo_engine.core.request import FinishReason
+from demo_engine.errors import EngineError, EnvironmentLackError
+from demo_engine.ipc.messages import (
+    Accepted,
+    Beat,
+    Cancel,
+    Failed,
+    FrameBuffer,
+    FromEngine,
+    Ping,
+    Pong,
+    Ready,
+    Started,
+    StepsQuery,
+    StepsReply,
+    Submit,
+    ToEngine,
+    Tokens,
+    decode_from_engine,
+    pack,
+)
+
+SILENCE_NS = 1_000_000_000
+"""An engine that has not beaten for this long is not ready."""
+EXIT_GRACE_S = 5.0
+NUM_PINGS = 200
+
+
+class TokenEvent(msgspec.Struct, frozen=True):
+    """A token of one request, the step that made it, and when the API process read it."""
+
+    token_id: int
+    finish_reason: FinishReason | None
+    step: Tokens
+    read_ns: int
+
+
+class ReplicaLost(msgspec.Struct, frozen=True):
+    """The engine has died, or is being shut down."""
+
+    reason: str
+
+
+RequestEvent = Accepted | Started | TokenEvent | ReplicaLost
+
+
+class Replica(asyncio.Protocol):
+    """An engine process and the requests that it serves."""
+
+    def __init__(self, model_folder: Path, config: EngineConfig) -> None:
+        self.config = config
+        self.gauges = Beat(0, 0, 0, config.num_kv_blocks, 0)
+        self.bracket_ns = 0
+        self.ready: Ready | None = None
+        self.lost: str | None = None
+        self._model_folder = model_folder
+        self._process: asyncio.subprocess.Process | None = None
+        self._transport: asyncio.WriteTransport | None = None
+        self._frames = FrameBuffer()
+        self._last_heard_ns = 0
+        self._ready_event = asyncio.Event()
+        self._requests: dict[str, asyncio.Queue[RequestEvent]] = {}
+        self._replies: dict[int, asyncio.Future[Pong | StepsReply]] = {}
+        self._numbers = itertools.count()
+
+    @property
+    def num_requests(self) -> int:
+        """Requests that have been given to it and are not over."""
+        return len(self._requests)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the model is loaded and the process has been heard from just now."""
+        fresh = time.perf_counter_ns() - self._last_heard_ns < SILENCE_NS
+        return self.ready is not None and self.lost is None and fresh
+
+    async def start(self) -> None:
+        """Start the process and wait until its model is loaded.
+
+        Raises:
+            EngineError: It could not load the model.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        environment = os.environ | {
+            "OMP_NUM_THREADS": str(self.config.num_threads),
+            "OMP_WAIT_POLICY": "passive",  # a spinning thread would take the core that another process needs
+        }
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "demo_engine.runner", str(theirs.fileno()), str(self._model_folder),
+                msgspec.json.encode(self.config).decode(), pass_fds=[theirs.fileno()], env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+            )  # fmt: skip
+        await asyncio.get_running_loop().create_connection(lambda: self, sock=ours)
+        await self._ready_event.wait()
+        if self.lost is not None:
+            error = (
+                EnvironmentLackError if await self._process.wait() == EnvironmentLackError.exit_code else EngineError
+            )
+            raise error(f"the engine process did not start: {self.lost}")
+        await self._measure_bracket()
+
+    async def stop(self) -> None:
+        """Close the socket, which ends the process; kill it if it does not."""
+        self._lose("the server is shutting down")
+        if self._transport is not None:
+            self._transport.close()
+        if self._process is None:
+            return
+        try:
+            await asyncio.wait_for(self._process.wait(), EXIT_GRACE_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+    def submit(self, message: Submit) -> asyncio.Queue[RequestEvent]:
+        """Hand over a request; its events come out of the queue, a token with a finish reason or a loss last."""
+        queue: asyncio.Queue[RequestEvent] = asyncio.Queue()
+        if self.lost is not None:
+            queue.put_nowait(ReplicaLost(self.lost))
+            return queue
+        self._requests[message.request_id] = queue
+        self._send(message)
+        return queue
+
+    def cancel(self, request_id: str) -> None:
+        """Drop a request that nobody waits for; nothing happens if it is over."""
+        if self._requests.pop(request_id, None) is not None:
+            self._send(Cancel(request_id))
+
+    async def steps(self, first: int, last: int) -> StepsReply:
+        """Ask for the record of steps."""
+        reply = await self._ask(lambda number: StepsQuery(number, first, last))
+        return reply if isinstance(reply, StepsReply) else StepsReply(0, {}, [], [])
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        if isinstance(transport, asyncio.WriteTransport):
+            self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Stamp what was read and pass it on."""
+        read_ns = self._last_heard_ns = time.perf_counter_ns()
+        for body in self._frames.feed(data):
+            self._dispatch(decode_from_engine(body), read_ns)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell everyone who waits that the engine is gone."""
+        self._lose("the engine process ended unexpectedly")
+
+    def _dispatch(self, message: FromEngine, read_ns: int) -> None:
+        match message:
+            case Tokens():
+                for token in message.tokens:
+                    if token.request_id in self._requests:
+                        event = TokenEvent(token.token_id, token.finish_reason, message, read_ns)
+                        self._requests[token.request_id].put_nowait(event)
+                        if token.finish_reason is not None:
+                            del self._requests[token.request_id]
+            case Accepted():
+                self._pass_on(message.request_id, message)
+            case Started():
+                for request_id in message.request_ids:
+                    self._pass_on(request_id, message)
+            case Beat():
+                self.gauges = message
+            case Pong() | StepsReply():
+                number = message.number if isinstance(message, Pong) else message.query_id
+                future = self._replies.pop(number, None)
+                if future is not None and not future.done():
+                    future.set_result(message)
+            case Ready():
+                self.ready = message
+                self._ready_event.set()
+            case Failed():
+                self._lose(message.reason)
+
+    def _pass_on(self, request_id: str, event: RequestEvent) -> None:
+        if request_id in self._requests:
+            self._requests[request_id].put_nowait(event)
+
+    def _send(self, message: ToEngine) -> None:
+        if self._transport is not None:
+            self._transport.write(pack(message))
+
+    async def _ask(self, question: Callable[[int], ToEngine]) -> Pong | StepsReply | None:
+        if self.lost is not None:
+            return None
+        number = next(self._numbers)
+        future = self._replies[number] = asyncio.get_running_loop().create_future()
+        self._send(question(number))
+        with contextlib.suppress(asyncio.CancelledError):
+            return await future
+        return None
+
+    def _lose(self, reason: str) -> None:
+        if self.lost is not None:
+            return
+        self.lost = reason
+        for queue in self._requests.values():
+            queue.put_nowait(ReplicaLost(reason))
+        self._requests.clear()
+        for future in self._replies.values():
+            future.cancel()
+        self._replies.clear()
+        self._ready_event.set()
+
+    async def _measure_bracket(self) -> None:
+        """Exchange pings: half the round trip bounds the error of one edge between the two processes.
+
+        Raises:
+            EngineError: A stamp of the engine lies outside its bracket, so the processes do not share a clock.
+        """
+        halves = []
+        for _ in range(NUM_PINGS):
+            sent_ns = time.perf_counter_ns()
+            pong = await self._ask(Ping)
+            received_ns = time.perf_counter_ns()
+            if not isinstance(pong, Pong):
+                return
+            if not sent_ns <= pong.read_ns <= received_ns:
+                raise EngineError("the API and the engine process do not share one clock; their spans cannot be joined")
+            halves.append((received_ns - sent_ns) // 2)
+        self.bracket_ns = int(statistics.median(halves))

@@ -1,0 +1,84 @@
+"""Server-sent events: one reply, chunk by chunk, with exactly one terminal event."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import msgspec
+from aiohttp import web
+
+from demo_engine.api.errors import ApiError
+from demo_engine.api.generation import Delta, Generation
+from demo_engine.api.replies import DONE, Reply, sse
+from demo_engine.recorder.server_trace import ServerSpan
+
+SPANS_HEADER = "X-Spanreel-Spans"
+_HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+async def stream_reply(
+    request: web.Request, generation: Generation, deltas: AsyncIterator[Delta], reply: Reply
+) -> web.StreamResponse:
+    """Write the reply as it comes.
+
+    With ``X-Spanreel-Spans: live`` the spans go along as comment lines, which every client of such streams ignores.
+    A failure after the first byte becomes an ``error`` event.
+    """
+    response = web.StreamResponse(headers=_HEADERS | {"X-Request-Id": generation.id})
+    live = _LiveSpans(generation, request.headers.get(SPANS_HEADER) == "live")
+    await response.prepare(request)
+    opening = reply.opening()
+    num_events = len(opening)
+    await response.write(live.lines(tuple(generation.stages.spans)) + b"".join(map(sse, opening)))
+    try:
+        async for delta in deltas:
+            chunks = [live.lines(delta.spans)]
+            if delta.text:
+                chunks.append(sse(reply.text(delta.text)))
+            if delta.finish_reason is not None:
+                chunks.append(_ending(generation, reply, delta))
+            payload = b"".join(chunks)
+            if delta.text or delta.finish_reason is not None:
+                generation.handed_out(time.perf_counter_ns(), num_events)
+                num_events += 1
+            if delta.finish_reason is not None:
+                generation.stages.mark("write")
+            if payload:
+                await response.write(payload)
+    except ApiError as error:
+        with contextlib.suppress(ConnectionError):
+            await response.write(sse(error.body()) + DONE)
+    except ConnectionError:
+        return response  # the client has left; the request is cancelled on the way out
+    with contextlib.suppress(ConnectionError):
+        await response.write_eof()
+    return response
+
+
+def _ending(generation: Generation, reply: Reply, delta: Delta) -> bytes:
+    parts = [sse(reply.closing(delta.finish_reason or "stop"))]
+    if reply.with_usage:
+        parts.append(sse(reply.usage(len(generation.prompt_ids), generation.num_output_tokens)))
+    return b"".join(parts) + DONE
+
+
+class _LiveSpans:
+    """Spans as comment lines, counted from the instant at which the headers were read."""
+
+    def __init__(self, generation: Generation, wanted: bool) -> None:
+        self._zero_ns = generation.stages.start_ns
+        self._wanted = wanted
+
+    def lines(self, spans: tuple[ServerSpan, ...]) -> bytes:
+        """Return the comment lines, or nothing if nobody asked for them."""
+        if not self._wanted:
+            return b""
+        relative = [msgspec.structs.replace(span, start_ns=span.start_ns - self._zero_ns) for span in spans]
+        return b"".join(b": span " + msgspec.json.encode(span) + b"\n\n" for span in relative)

@@ -1,0 +1,88 @@
+"""``python -m demo_engine``: prepare the model, serve, profile. Each verb imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Sequence
+
+from demo_engine.console import say
+from demo_engine.errors import EngineError
+
+TOKEN_VARIABLE = "SPANREEL_TOKEN"  # noqa: S105 (the variable's name, not a token)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a verb and return the exit code: 0 ok, 1 failed, 2 usage, 4 environment, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except EngineError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return 130
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m demo_engine", description="A small LLM serving engine whose every stage leaves a span."
+    )
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    model = verbs.add_parser("model", help="Prepare the model and say how large it is.")
+    model.set_defaults(run=_model)
+
+    serve = verbs.add_parser("serve", help="Serve the OpenAI-compatible API on this machine.")
+    serve.add_argument("--host", default="127.0.0.1", help="a loopback address (default: %(default)s)")
+    serve.add_argument("--port", type=int, default=0, help="0 takes a free one (default: %(default)s)")
+    serve.add_argument("--token", help=f"default: ${TOKEN_VARIABLE}, or a new one for each run")
+    serve.set_defaults(run=_serve)
+
+    profile = verbs.add_parser("profile", help="Measure this machine and write a trace set.")
+    profile.add_argument("--only", default="one-request", choices=["one-request"], help="which experiment")
+    profile.add_argument("--out", required=True, help="folder that receives the set's folder")
+    profile.add_argument("--set", dest="set_name", help="name of the set (default: hardware and model)")
+    profile.add_argument("--quick", action="store_true", help="3 runs an arm instead of 7")
+    profile.add_argument("--anyway", action="store_true", help="also on a machine that is busy")
+    profile.set_defaults(run=_profile)
+
+    for verb in (model, serve, profile):
+        verb.add_argument("--model", default=None, help="a Llama-type model's folder (default: the packaged SmolLM2)")
+    for verb in (serve, profile):
+        verb.add_argument("--threads", type=int, default=1, help="threads of the runner (default: %(default)s)")
+    return parser
+
+
+def _model(options: argparse.Namespace) -> int:
+    from demo_engine.weights import DEFAULT_MODEL, open_model
+
+    folder = open_model(options.model or DEFAULT_MODEL)
+    say(f"{folder.size_bytes / 1e6:.0f} MB: {folder.id} in {folder.path}")
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from demo_engine.api.server import ServeOptions, serve
+    from demo_engine.core.config import EngineConfig
+    from demo_engine.weights import DEFAULT_MODEL, open_model
+
+    token = options.token or os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(32)
+    folder = open_model(options.model or DEFAULT_MODEL)
+    config = EngineConfig(num_threads=options.threads, max_model_len=folder.config()["max_position_embeddings"])
+    return serve(ServeOptions(folder, options.host, options.port, token, config))
+
+
+def _profile(options: argparse.Namespace) -> int:
+    from demo_engine.experiments.profile import ProfileOptions, profile
+
+    return profile(
+        ProfileOptions(
+            out=options.out, set_name=options.set_name, model=options.model, quick=options.quick,
+            anyway=options.anyway, num_threads=options.threads,
+        )
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""The engine core: request, block manager, scheduler, loop and step log, in plain Python."""

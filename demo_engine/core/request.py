@@ -1,0 +1,67 @@
+"""A request inside the engine, and the part of it that one step computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+FinishReason = Literal["stop", "length", "cancelled", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """How the next token is chosen, and when to stop."""
+
+    max_tokens: int
+    temperature: float = 0.0
+    """0 takes the most likely token."""
+    seed: int = 0
+    ignore_eos: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class EngineRequest:
+    """A request with its place in the KV cache. The scheduler writes the late fields, the loop ``output_ids``."""
+
+    id: str
+    prompt_ids: tuple[int, ...]
+    sampling: SamplingParams
+    output_ids: list[int] = field(default_factory=list)
+    num_computed_tokens: int = 0
+    """Tokens whose keys and values stand in the cache; 0 again after a preemption."""
+    block_ids: list[int] = field(default_factory=list)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens known so far, prompt and output."""
+        return len(self.prompt_ids) + len(self.output_ids)
+
+    def token_ids(self, start: int, end: int) -> list[int]:
+        """Return the known tokens from ``start`` up to ``end``."""
+        num_prompt = len(self.prompt_ids)
+        return [*self.prompt_ids[start:end], *self.output_ids[max(0, start - num_prompt) : max(0, end - num_prompt)]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """What one step computes of one request: the tokens from ``start`` to ``end``."""
+
+    request: EngineRequest
+    start: int
+    end: int
+    samples: bool
+    """Whether the step reaches the last known token, so that a new one follows."""
+    is_prefill: bool
+    """Whether it computes more than the one newest output token."""
+
+    @classmethod
+    def up_to(cls, request: EngineRequest, end: int) -> Scheduled:
+        """Schedule what is not computed yet, up to ``end``."""
+        start = request.num_computed_tokens
+        is_prefill = end - start > 1 or not request.output_ids
+        return cls(request, start, end, samples=end == request.num_tokens, is_prefill=is_prefill)
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens computed in the step."""
+        return self.end - self.start

@@ -1,0 +1,1 @@
+"""From what the processes wrote down to a trace set: stages, span types, joining, fingerprint."""

@@ -1,0 +1,46 @@
+"""The span types of a request's path, in the order in which they follow one another."""
+
+from __future__ import annotations
+
+from traces.schema import Component, SpanType
+
+EDGE = -1
+"""Stands for the measured bracket between two processes."""
+
+_TABLE = [
+    SpanType("prepare", "client", "cpu", "intended start", "connect called", "client", 0),
+    SpanType("connect", "network", "network", "connect called", "connected", "client", 0),
+    SpanType("request", "network", "network", "connected", "headers read", "client", EDGE),
+    SpanType("receive", "gateway", "cpu", "headers read", "body accepted", "server", 0),
+    SpanType("template", "tokenizer", "cpu", "body accepted", "prompt text ready", "server", 0),
+    SpanType("encode", "tokenizer", "cpu", "prompt text ready", "token ids ready", "server", 0),
+    SpanType("route", "router", "cpu", "token ids ready", "replica chosen", "server", 0),
+    SpanType("submit", "queue", "wait", "replica chosen", "engine read the message", "server", EDGE),
+    SpanType("engine", "model", "cpu", "engine read the message", "last token handed out", "server", 0),
+    SpanType("queue", "queue", "wait", "engine read the message", "first step begins", "server", 0),
+    SpanType("plan", "queue", "cpu", "step begins", "batch ready", "server", 0),
+    SpanType("prefill", "model", "cpu", "batch ready", "logits ready", "server", 0),
+    SpanType("decode", "model", "cpu", "batch ready", "logits ready", "server", 0),
+    SpanType("sample", "sampler", "cpu", "logits ready", "token ids known", "server", 0),
+    SpanType("emit", "queue", "cpu", "token ids known", "step ends", "server", 0),
+    SpanType("loop", "queue", "wait", "step ends", "next step begins", "server", 0),
+    SpanType("preempted", "queue", "wait", "step ends", "next own step begins", "server", 0),
+    SpanType("deliver", "stream", "wait", "last token handed out", "API process read it", "server", EDGE),
+    SpanType("detokenize", "stream", "cpu", "API process read it", "text ready", "server", 0),
+    SpanType("write", "stream", "cpu", "text ready", "last chunk handed to the socket", "server", 0),
+    SpanType("response", "network", "network", "last chunk handed to the socket", "last byte read", "client", EDGE),
+]
+
+COMPONENTS: dict[str, Component] = {span_type.name: span_type.component for span_type in _TABLE} | {"token": "stream"}
+"""Lane of each span name."""
+
+
+def span_types(bracket_ns: int) -> list[SpanType]:
+    """Return the table with the measured uncertainty of edges between two processes."""
+    return [
+        SpanType(
+            t.name, t.component, t.kind, t.start_event, t.end_event, t.clock,
+            bracket_ns if t.uncertainty_ns == EDGE else t.uncertainty_ns, t.evidence,
+        )
+        for t in _TABLE
+    ]  # fmt: skip

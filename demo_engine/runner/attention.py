@@ -1,0 +1,57 @@
+"""Causal attention of one request over its gathered blocks, in tiles of fixed size.
+
+The tiles do two things. A tile of queries stops at its own last key, which halves a prompt's work. And every sum over
+keys runs in pieces of ``KEY_TILE`` keys from the first key on, so that its bits do not depend on how many keys follow
+in the buffer: the same token gives the same result in a whole prompt, in any chunk of it, and alone.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+KEY_TILE = 64
+QUERY_TILE = 64
+MIN_ROWS = 4  # below this, matrix products take other kernels, whose last bits differ
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
+    """Attend from new tokens to all tokens up to and including themselves.
+
+    Args:
+        queries: ``[num_tokens, num_heads, head_dim]``, scaled by 1 / √head_dim.
+        keys: ``[num_kv_heads, num_keys, head_dim]``; ``num_keys`` is a multiple of ``KEY_TILE`` that covers the
+            tokens, what lies beyond them is masked.
+        values: Like ``keys``.
+        start: Position of the first query.
+
+    Returns:
+        ``[num_tokens, num_heads * head_dim]``.
+    """
+    num_tokens = queries.shape[0]
+    tiles = [
+        _attend_tile(queries[first : first + QUERY_TILE], keys, values, start + first)
+        for first in range(0, num_tokens, QUERY_TILE)
+    ]
+    return torch.cat(tiles) if len(tiles) > 1 else tiles[0]
+
+
+def _attend_tile(queries: Tensor, keys: Tensor, values: Tensor, start: int) -> Tensor:
+    num_tokens, num_heads, head_dim = queries.shape
+    num_kv_heads = keys.shape[0]
+    group = num_heads // num_kv_heads  # query heads that share a key head
+    num_rows = num_tokens * group
+    num_tiles = -(-(start + num_tokens) // KEY_TILE)
+    num_keys = num_tiles * KEY_TILE
+
+    rows = queries.view(num_tokens, num_kv_heads, group, head_dim).transpose(0, 1).reshape(num_kv_heads, -1, head_dim)
+    if num_rows < MIN_ROWS:
+        rows = F.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
+    scores = torch.bmm(rows, keys[:, :num_keys].transpose(1, 2))
+    positions = torch.arange(start, start + num_tokens).repeat_interleave(group)
+    scores[:, :num_rows, start:].masked_fill_(torch.arange(start, num_keys) > positions[:, None], float("-inf"))
+    shares = torch.softmax(scores, -1).unflatten(2, (num_tiles, KEY_TILE)).transpose(1, 2)
+    mixed = torch.matmul(shares, values[:, :num_keys].unflatten(1, (num_tiles, KEY_TILE))).sum(1)
+    mixed = mixed[:, :num_rows].view(num_kv_heads, num_tokens, group, head_dim).transpose(0, 1)
+    return mixed.reshape(num_tokens, num_heads * head_dim)
