@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor
 from typing import Any
 
 from manim import Animation, Mobject, Scene, linear, smooth
@@ -21,11 +20,12 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class EdgeMotion:
-    """A right edge that moves linearly between two frames of a play (0 shows the state before it)."""
+    """A right edge that moves linearly during a play, whose frame 0 shows the state before it."""
 
     box: Box
-    first_frame: int
-    last_frame: int
+    first_frame: float
+    """When the edge stands at ``from_px``; a fraction where it starts between two frames."""
+    last_frame: float
     from_px: float
     to_px: float
 
@@ -139,6 +139,8 @@ class Sweep(LinearInTime):
         heads: list[Drawn] | None = None,
         rate_func: RateFunction = linear,
     ) -> None:
+        if to_x <= from_x:
+            raise ValueError(f"a sweep from {from_x} to {to_x} does not move to the right")
         early = [box.edges[0] for box in boxes if box.edges[0] < from_x]
         if early:
             raise ValueError(f"a box starts at {early[0]}, left of the sweep's start {from_x}")
@@ -160,22 +162,20 @@ class Sweep(LinearInTime):
             head.points[:, 0] += line_x - head.points[0, 0]
 
     def motions(self, frames: int) -> list[EdgeMotion]:
-        """Return the linear pieces of each right edge: into sight, with the line, and to its end."""
-        return [motion for box, end in zip(self.boxes, self.ends, strict=True) for motion in
-                self._pieces(box, end, frames)]  # fmt: skip
-
-    def _pieces(self, box: Box, end: float, frames: int) -> Iterator[EdgeMotion]:
-        start = box.edges[0]
+        """Return a motion for each box that the line reaches, from when it enters to when it leaves."""
         px_a_frame = (self.to_x - self.from_x) / frames
-        if px_a_frame <= 0 or self.to_x <= start:
-            return
-        before = max(0, floor((start - self.from_x) / px_a_frame))
-        after = min(frames, ceil((end - self.from_x) / px_a_frame))
-        knots = sorted({before, min(before + 1, after), max(after - 1, before), after})
-        places = [min(max(_mix(self.from_x, self.to_x, frame / frames), start), end) for frame in knots]
-        for i in range(len(knots) - 1):
-            if places[i + 1] > places[i]:
-                yield EdgeMotion(box, knots[i], knots[i + 1], places[i], places[i + 1])
+        reached = [(box, end) for box, end in zip(self.boxes, self.ends, strict=True) if box.edges[0] < self.to_x]
+        return [
+            EdgeMotion(
+                box,
+                (box.edges[0] - self.from_x) / px_a_frame,
+                (min(end, self.to_x) - self.from_x) / px_a_frame,
+                box.edges[0],
+                min(end, self.to_x),
+            )
+            for box, end in reached
+            if end > box.edges[0]
+        ]
 
 
 class Fade(_Direct):

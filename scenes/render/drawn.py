@@ -94,6 +94,10 @@ class Drawn(Mobject):
         """The colour that a mark is recognised by."""
         raise NotImplementedError
 
+    def shift_y(self, dy: float) -> None:
+        """Place it higher or lower."""
+        self.points = self.points + np.array((0.0, dy, 0.0))
+
     def paint(self, brush: Brush) -> None:
         """Draw it as if it were opaque."""
         raise NotImplementedError

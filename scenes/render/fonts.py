@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -41,6 +40,7 @@ _CONFIG_TEMPLATE = """<?xml version="1.0"?>
 """
 
 _folder: Path | None = None
+_seen_by_pango: Path | None = None
 
 
 def prepare_fonts(node_modules: Path, fonts_dir: Path) -> None:
@@ -78,18 +78,24 @@ def use_fonts(fonts_dir: Path) -> None:
 
     Raises:
         RenderEnvironmentError: The folder was not prepared.
-        RenderError: Pango was loaded before and has already looked for fonts elsewhere.
+        RenderError: Pango has already set text in other fonts; it reads its configuration only once.
     """
     global _folder
     config = fonts_dir / _CONFIG
     if not (fonts_dir / _STAMP).is_file() or not config.is_file():
         raise RenderEnvironmentError(f"no fonts in {fonts_dir}; prepare them with: make deck")
-    if "manimpango" in sys.modules and os.environ.get("FONTCONFIG_FILE") != str(config):
-        raise RenderError("the fonts must be chosen before Manim is imported")
+    if _seen_by_pango not in (None, fonts_dir):
+        raise RenderError(f"this process has already set text in the fonts of {_seen_by_pango}")
     os.environ["FONTCONFIG_FILE"] = str(config)
     _folder = fonts_dir
     _face.cache_clear()
     fonts_identity.cache_clear()
+
+
+def note_pango_use() -> None:
+    """Say that Pango is about to set text, and so to read which fonts there are."""
+    global _seen_by_pango
+    _seen_by_pango = _used_folder()
 
 
 @cache

@@ -23,7 +23,7 @@ from manim import MarkupText
 from numpy.typing import NDArray
 
 from scenes.render.errors import RenderInputError
-from scenes.render.fonts import FAMILIES, fonts_identity
+from scenes.render.fonts import FAMILIES, fonts_identity, note_pango_use
 from scenes.render.metrics import TextStyle, inked_indices, measure_run
 
 _FORMAT = 1
@@ -100,6 +100,7 @@ def _rasterise(text: str, style: TextStyle, scale: float) -> Mask:
 def _fill_outline(context: Any, text: str, style: TextStyle, scale: float, width_px: float) -> None:
     """Fill the run's outlines with the lower left corner of its ink at the origin."""
     font_size = min(_LARGEST_FONT_SIZE, _LINE_LIMIT_EM * style.size_px / max(width_px, style.size_px))
+    note_pango_use()
     features = f"kern=1,calt=0,liga=0,clig=0,tnum={int(style.tabular)}"
     outline = MarkupText(
         f'<span font_features="{features}">{escape(text)}</span>',

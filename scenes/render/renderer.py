@@ -16,6 +16,10 @@ from scenes.render.yuv import PixelRect
 class Film(Protocol):
     """Where frames go."""
 
+    @property
+    def num_frames(self) -> int:
+        """Frames of the segment so far."""
+
     def show(self, pixels: Pixels, rects: list[PixelRect] | None) -> None:
         """Add a frame that changed in ``rects``, or everywhere."""
 
@@ -82,8 +86,9 @@ class PageRenderer(CairoRenderer):
     def freeze_current_frame(self, duration: float) -> None:
         """Show the picture for a whole number of frames."""
         if self.film is not None:
+            opening = int(self.film.num_frames == 0)
             self.film.show(self.camera.pixel_array, None)
-            self.film.hold(round(duration * self.fps) - 1)
+            self.film.hold(round(duration * self.fps) - 1 + opening)
 
     def draw_whole(self, scene: Scene) -> Pixels:
         """Draw the page as it stands now and return its pixels, which the next drawing overwrites."""

@@ -138,7 +138,7 @@ class Stroke(Drawn):
         width_px: Its width.
         dash: Lengths of line and gap, in px; solid without.
         opacity: 0 to 1.
-        mark: What it stands for; its edges are those of its points, without the width.
+        mark: What it stands for.
     """
 
     def __init__(
@@ -160,9 +160,16 @@ class Stroke(Drawn):
         """Its colour."""
         return self.stroke_colour
 
+    @property
+    def edges(self) -> Rect:
+        """x0, y0, x1, y1 as drawn now: an upright or a level line is as thick as its width."""
+        x0, y0, x1, y1 = super().edges
+        half_x, half_y = self.width_px / 2 * (x0 == x1), self.width_px / 2 * (y0 == y1)
+        return x0 - half_x, y0 - half_y, x1 + half_x, y1 + half_y
+
     def extent(self) -> Rect:
         """Return the box of its points, widened by its width."""
-        x0, y0, x1, y1 = self.edges
+        x0, y0, x1, y1 = super().edges
         return x0 - self.width_px, y0 - self.width_px, x1 + self.width_px, y1 + self.width_px
 
     def paint(self, brush: Brush) -> None:
