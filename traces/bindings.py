@@ -5,11 +5,13 @@
 ``r7/e2e``              end-to-end time, from 0
 ``r7/ttft``             time to first token, from 0
 ``r7/after_first``      from the first token to the end
+``r7/intervals``        output tokens after the first
 ``r7/tpot``             time per output token (no position of its own)
 ``r7/token/4``          an instant: token 4 received
 ``r7/stages/a+b``       sum over components ``a`` and ``b``
 ``r7/names/a+b``        sum over span names ``a`` and ``b``
 ``r7/count/a``          how many spans of the path are named ``a``; ``r7/count/tokens``: output tokens
+``r7/mean/a``           mean over the spans named ``a``
 ``r7/before/a``         from 0 to the start of the first span named ``a``
 ``r7/extent/a+b``       from the start of the first span named ``a`` or ``b`` to the end of the last
 ======================  ================================================================================
@@ -82,6 +84,8 @@ class Subject:
         kind, _, argument = rest.partition("/")
         if kind in ("e2e", "ttft", "after_first", "tpot"):
             return self._metric(kind)
+        if kind == "intervals":
+            return Measured(self.request.num_output_tokens - 1)
         if kind in ("stages", "names"):
             wanted = set(argument.split("+"))
             parts = [s for s in self.path if (s.component if kind == "stages" else s.name) in wanted]
@@ -91,6 +95,9 @@ class Subject:
             return Measured(tokens if argument == "tokens" else sum(s.name == argument for s in self.path))
         if kind == "token" and argument.isdigit() and int(argument) < self.request.num_output_tokens:
             return Measured(0, receive_times_ns(self.request)[int(argument)])
+        if kind == "mean" and any(span.name == argument for span in self.path):
+            durations = [span.duration_ns for span in self.path if span.name == argument]
+            return Measured(sum(durations) / len(durations))
         if kind == "extent":
             wanted = set(argument.split("+"))
             inside = [span for span in self.path if span.name in wanted]

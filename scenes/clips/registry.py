@@ -10,7 +10,10 @@ from scenes.render.errors import RenderInputError
 if TYPE_CHECKING:
     from scenes.render.scene import ClipScene
 
-CLIPS: dict[str, str] = {}
+CLIPS: dict[str, str] = {
+    "a00": "scenes.clips.a00_grey_bar:GreyBar",
+    "a18": "scenes.clips.a18_recap:Recap",
+}
 """``module:class`` by clip id."""
 
 

@@ -12,6 +12,8 @@ from traces.spans import Span
 THIN_PX = 3.0
 """Narrower bars keep their width and are named by a marker."""
 SEPARATOR_PX = 2.0
+STEP_PITCH_MIN_PX = 4.0
+"""Steps closer than this are drawn as one block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +59,10 @@ def separators(bars: Sequence[PathBar]) -> list[Separator]:
     return [
         Separator(before, after) for before, after in pairwise(readable) if after.x0_px - before.x1_px < SEPARATOR_PX
     ]
+
+
+def crowded(spans: Sequence[Span], scale: Scale) -> bool:
+    """Return whether steps follow one another too closely to be told apart, so that they are drawn as one block."""
+    if len(spans) < 2:
+        return False
+    return scale.width(spans[-1].start_ns - spans[0].start_ns) / (len(spans) - 1) < STEP_PITCH_MIN_PX

@@ -41,9 +41,16 @@ def dimension(x0_px: float, x1_px: float, label_px: float, left_px: float, right
     start, end = middle - label_px / 2, middle + label_px / 2
     if start - CLEAR_PX - x0_px >= STUB_MIN_PX:
         return Dimension(x0_px, x1_px, start, "inside", ((x0_px, start - CLEAR_PX), (end + CLEAR_PX, x1_px)))
-    if x1_px + OUTSIDE_GAP_PX + label_px <= right_px:
-        return Dimension(x0_px, x1_px, x1_px + OUTSIDE_GAP_PX, "right", ((x0_px, x1_px),))
-    return Dimension(x0_px, x1_px, max(left_px, x0_px - OUTSIDE_GAP_PX - label_px), "left", ((x0_px, x1_px),))
+    place, label_x0_px = beside(x0_px, x1_px, label_px, left_px, right_px)
+    return Dimension(x0_px, x1_px, label_x0_px, place, ((x0_px, x1_px),))
+
+
+def beside(x0_px: float, x1_px: float, label_px: float, left_px: float, right_px: float) -> tuple[Place, float]:
+    """Place a label outside of a length: on the side that begins the plot if it fits there, else where it fits."""
+    left = x0_px - OUTSIDE_GAP_PX - label_px
+    if left >= left_px or x1_px + OUTSIDE_GAP_PX + label_px > right_px:
+        return "left", max(left_px, left)
+    return "right", x1_px + OUTSIDE_GAP_PX
 
 
 def place_label(x0_px: float, x1_px: float, label_px: float, left_px: float, right_px: float) -> tuple[Place, float]:
