@@ -69,7 +69,10 @@ class Recap(ClipScene):
         self.remove(*over, *self._passing)
         bars = [*chapter.strip_bars, *chapter.lane_bars]
         if chapter.replayed:
+            pace = board.words.pace()
+            self.add(pace)
             replay(self, picture.replay, picture.scale, bars, *chapter.extent_ns, over=over)
+            self.remove(pace)
         else:
             for bar, drop in chapter.drops:
                 bar.shift_y(-drop)

@@ -13,6 +13,7 @@ from scenes.grammar.stages import Stage, lane_of, role, waits
 from scenes.parts.facts import Piece, Quoted
 from scenes.parts.lettering import centred
 from scenes.parts.measures import CARET_GAP_PX, CARET_PX, caret
+from scenes.render.labels import Label
 from scenes.render.scene import group
 from scenes.render.shapes import Stroke
 from traces.spans import Span
@@ -86,6 +87,11 @@ class LaneWords:
         )  # fmt: skip
         beside = self._beside(told, chapter)
         return group(text, *beside)
+
+    def pace(self) -> Mobject:
+        """Return the factor of a replay, for as long as it plays."""
+        right = self._picture.theme.page.right_px
+        return Label(self._picture.replay.words, right, SUM_BASELINE_PX, self._lettering.value, "end", text_id="pace")
 
     def remainder(self) -> Mobject:
         """Return the sum at the end and what is left without a name."""
