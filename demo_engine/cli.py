@@ -6,7 +6,7 @@ import argparse
 import os
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from demo_engine.console import say
 from demo_engine.errors import EngineError
@@ -18,14 +18,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return the exit code: 0 ok, 1 failed, 2 usage, 4 environment, 130 interrupted."""
     options = _parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        run: Callable[[argparse.Namespace], int] = options.run
+        return run(options)
     except EngineError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         return 130
-    return code
 
 
 def _parser() -> argparse.ArgumentParser:

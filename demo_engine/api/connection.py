@@ -21,7 +21,7 @@ class Connection(web.RequestHandler):
     __slots__ = ("_deadline", "_loop", "_server")
 
     def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(server, loop=loop, access_log=None, keepalive_timeout=KEEPALIVE_S, lingering_time=0)
+        super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=0)
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from demo_engine.api.detokenizer import Detokenizer
@@ -49,7 +49,9 @@ class Generation:
         """Tokens so far."""
         return len(self.tokens.id)
 
-    async def run(self, *, max_tokens: int, temperature: float, seed: int, ignore_eos: bool) -> AsyncIterator[Delta]:
+    async def run(
+        self, *, max_tokens: int, temperature: float, seed: int, ignore_eos: bool
+    ) -> AsyncGenerator[Delta, None]:
         """Submit the request and yield what happens; leaving early cancels it.
 
         Raises:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Awaitable, Callable
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from demo_engine.api.connection import Connection
 from demo_engine.api.errors import ApiError
@@ -14,7 +14,6 @@ from demo_engine.recorder.server_trace import StageClock
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 STAGES = web.RequestKey("stages", StageClock)
-_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _log = logging.getLogger(__name__)
 
 
@@ -32,11 +31,11 @@ class Guard:
         """Accept this port's names of the loopback interface."""
         self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
 
-    def middleware(self) -> Callable[[web.Request, _Handler], Awaitable[web.StreamResponse]]:
+    def middleware(self) -> Middleware:
         """Return the middleware for the application."""
 
         @web.middleware
-        async def guarded(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
             request[STAGES] = StageClock()
             connection = request.protocol
             if isinstance(connection, Connection):

@@ -17,7 +17,7 @@ import msgspec
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.request import FinishReason
-from demo_engine.errors import EngineError, EnvironmentLackError
+from demo_engine.errors import EngineError
 from demo_engine.ipc.messages import (
     Accepted,
     Beat,
@@ -112,10 +112,7 @@ class Replica(asyncio.Protocol):
         await asyncio.get_running_loop().create_connection(lambda: self, sock=ours)
         await self._ready_event.wait()
         if self.lost is not None:
-            error = (
-                EnvironmentLackError if await self._process.wait() == EnvironmentLackError.exit_code else EngineError
-            )
-            raise error(f"the engine process did not start: {self.lost}")
+            raise EngineError(f"the engine process did not start: {self.lost}")
         await self._measure_bracket()
 
     async def stop(self) -> None:
@@ -169,12 +166,7 @@ class Replica(asyncio.Protocol):
     def _dispatch(self, message: FromEngine, read_ns: int) -> None:
         match message:
             case Tokens():
-                for token in message.tokens:
-                    if token.request_id in self._requests:
-                        event = TokenEvent(token.token_id, token.finish_reason, message, read_ns)
-                        self._requests[token.request_id].put_nowait(event)
-                        if token.finish_reason is not None:
-                            del self._requests[token.request_id]
+                self._pass_on_tokens(message, read_ns)
             case Accepted():
                 self._pass_on(message.request_id, message)
             case Started():
@@ -183,8 +175,7 @@ class Replica(asyncio.Protocol):
             case Beat():
                 self.gauges = message
             case Pong() | StepsReply():
-                number = message.number if isinstance(message, Pong) else message.query_id
-                future = self._replies.pop(number, None)
+                future = self._replies.pop(message.number, None)
                 if future is not None and not future.done():
                     future.set_result(message)
             case Ready():
@@ -192,6 +183,13 @@ class Replica(asyncio.Protocol):
                 self._ready_event.set()
             case Failed():
                 self._lose(message.reason)
+
+    def _pass_on_tokens(self, step: Tokens, read_ns: int) -> None:
+        for token in step.tokens:
+            event = TokenEvent(token.token_id, token.finish_reason, step, read_ns)
+            self._pass_on(token.request_id, event)
+            if token.finish_reason is not None:
+                self._requests.pop(token.request_id, None)
 
     def _pass_on(self, request_id: str, event: RequestEvent) -> None:
         if request_id in self._requests:
@@ -205,7 +203,8 @@ class Replica(asyncio.Protocol):
         if self.lost is not None:
             return None
         number = next(self._numbers)
-        future = self._replies[number] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Pong | StepsReply] = asyncio.get_running_loop().create_future()
+        self._replies[number] = future
         self._send(question(number))
         with contextlib.suppress(asyncio.CancelledError):
             return await future

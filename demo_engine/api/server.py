@@ -33,7 +33,7 @@ class ServeOptions:
     host: str
     port: int
     token: str = field(repr=False)
-    config: EngineConfig = EngineConfig()
+    config: EngineConfig = field(default_factory=EngineConfig)
     max_num_queued: int = 32
 
 

@@ -39,7 +39,7 @@ class Ping(msgspec.Struct, frozen=True, tag=True):
 class StepsQuery(msgspec.Struct, frozen=True, tag=True):
     """API → engine: send the record of these steps."""
 
-    query_id: int
+    number: int
     first: int
     last: int
 
@@ -107,7 +107,7 @@ class Pong(msgspec.Struct, frozen=True, tag=True):
 class StepsReply(msgspec.Struct, frozen=True, tag=True):
     """Engine → API: steps as columns; empty if they are no longer recorded."""
 
-    query_id: int
+    number: int
     columns: dict[str, list[int]]
     request_ids: list[list[str]]
     preempted_ids: list[list[str]]

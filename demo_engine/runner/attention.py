@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 KEY_TILE = 64
 QUERY_TILE = 64
@@ -47,11 +47,11 @@ def _attend_tile(queries: Tensor, keys: Tensor, values: Tensor, start: int) -> T
 
     rows = queries.view(num_tokens, num_kv_heads, group, head_dim).transpose(0, 1).reshape(num_kv_heads, -1, head_dim)
     if num_rows < MIN_ROWS:
-        rows = F.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
+        rows = functional.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
     scores = torch.bmm(rows, keys[:, :num_keys].transpose(1, 2))
     positions = torch.arange(start, start + num_tokens).repeat_interleave(group)
     scores[:, :num_rows, start:].masked_fill_(torch.arange(start, num_keys) > positions[:, None], float("-inf"))
-    shares = torch.softmax(scores, -1).unflatten(2, (num_tiles, KEY_TILE)).transpose(1, 2)
-    mixed = torch.matmul(shares, values[:, :num_keys].unflatten(1, (num_tiles, KEY_TILE))).sum(1)
+    shares = torch.softmax(scores, -1).view(num_kv_heads, -1, num_tiles, KEY_TILE).transpose(1, 2)
+    mixed = torch.matmul(shares, values[:, :num_keys].view(num_kv_heads, num_tiles, KEY_TILE, head_dim)).sum(1)
     mixed = mixed[:, :num_rows].view(num_kv_heads, num_tokens, group, head_dim).transpose(0, 1)
     return mixed.reshape(num_tokens, num_heads * head_dim)

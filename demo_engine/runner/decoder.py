@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from demo_engine.runner.attention import attend
 from demo_engine.runner.kv_cache import KVCache
@@ -83,16 +83,16 @@ class Decoder:
             normed = self._rms_norm(hidden, layer.attention_norm)
             hidden = hidden + layer.output(self._attention(index, layer.qkv(normed), cos, sin, batch, cache))
             gate, up = layer.gate_up(self._rms_norm(hidden, layer.mlp_norm)).chunk(2, -1)
-            hidden = hidden + layer.down(F.silu(gate) * up)
+            hidden = hidden + layer.down(functional.silu(gate) * up)
         beat()
         return self._head(self._rms_norm(hidden.index_select(0, batch.sampled_rows), self._norm))
 
     def _attention(self, index: int, qkv: Tensor, cos: Tensor, sin: Tensor, batch: Batch, cache: KVCache) -> Tensor:
         shape = self.shape
-        queries, keys, values = qkv.split((shape.query_size, shape.kv_size, shape.kv_size), -1)
-        queries = _rotate(queries.unflatten(-1, (shape.num_heads, shape.head_dim)), cos, sin) * shape.head_dim**-0.5
-        keys = _rotate(keys.unflatten(-1, (shape.num_kv_heads, shape.head_dim)), cos, sin)
-        cache.write(index, batch.slots, keys, values.unflatten(-1, (shape.num_kv_heads, shape.head_dim)))
+        queries, keys, values = torch.split(qkv, [shape.query_size, shape.kv_size, shape.kv_size], -1)
+        queries = _rotate(queries.reshape(-1, shape.num_heads, shape.head_dim), cos, sin) * shape.head_dim**-0.5
+        keys = _rotate(keys.reshape(-1, shape.num_kv_heads, shape.head_dim), cos, sin)
+        cache.write(index, batch.slots, keys, values.reshape(-1, shape.num_kv_heads, shape.head_dim))
         mixed = [
             attend(queries[s.first_row : s.first_row + s.num_rows], *cache.gather(index, s.blocks), s.start)
             for s in batch.segments

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 Linear = Callable[[Tensor], Tensor]
 MIN_ROWS = 2
@@ -25,13 +25,13 @@ def make_linear(weight: Tensor) -> Linear:
         weight: ``[out, in]``, float32 on the CPU.
     """
     if not _can_prepack():
-        return lambda rows: F.linear(rows, weight)
+        return lambda rows: functional.linear(rows, weight)
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
     def linear(rows: Tensor) -> Tensor:
         num_rows = rows.shape[0]
         if num_rows < MIN_ROWS:
-            rows = F.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
+            rows = functional.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
         output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, packed, None, "none", [], "")
         return output[:num_rows]
 
@@ -39,4 +39,4 @@ def make_linear(weight: Tensor) -> Linear:
 
 
 def _can_prepack() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")
+    return bool(torch._C._has_mkldnn) and hasattr(torch.ops.mkldnn, "_reorder_linear_weight")

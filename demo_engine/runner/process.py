@@ -78,9 +78,9 @@ class EngineProcess:
         log = self._loop.log
         first, last = query.first, min(query.last, log.num_steps - 1)
         if first < log.oldest() or first > last:
-            self._link.send(StepsReply(query.query_id, {}, [], []))
+            self._link.send(StepsReply(query.number, {}, [], []))
         else:
-            self._link.send(StepsReply(query.query_id, log.columns(first, last), *log.ids(first, last)))
+            self._link.send(StepsReply(query.number, log.columns(first, last), *log.ids(first, last)))
 
     def _beat_if_due(self) -> None:
         if time.perf_counter_ns() - self._last_beat_ns >= BEAT_INTERVAL_NS:

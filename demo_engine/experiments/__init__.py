@@ -1,0 +1,1 @@
+"""The experiments: what is asked, what is predicted, what is measured."""
