@@ -10,6 +10,8 @@ PLOT_WIDTH_PX = 1440.0
 END_CLEAR_PX = 16.0
 """What stays free behind the longest bar, so that its end is seen to be an end."""
 TICK_SPACING_MIN_PX = 180.0
+LAST_TICK_CLEAR_PX = 80.0
+"""Room for the last number and its unit before the plot ends."""
 
 _SCALE_DIGITS = (1, 1.2, 1.5, 1.6, 2, 2.4, 2.5, 3, 3.2, 3.6, 4, 4.8, 5, 6, 7.2, 8, 9)
 _TICK_DIGITS = (1, 2, 5)
@@ -63,7 +65,7 @@ def ticks(scale: Scale, longest_ns: int, width_px: float = PLOT_WIDTH_PX) -> lis
     steps = [digit * 10.0**power for power in (exponent, exponent + 1) for digit in _TICK_DIGITS]
     step = min(value for value in steps if value >= step_min * (1 - 1e-9))
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    count = math.floor(scale.ns(width_px) / unit_ns / step + 1e-9)
+    count = math.floor(scale.ns(width_px - LAST_TICK_CLEAR_PX) / unit_ns / step + 1e-9)
     values = [index * step for index in range(count + 1)]
     return [
         TickLabel(
