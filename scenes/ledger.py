@@ -139,6 +139,7 @@ class Segment(Entry, frozen=True):
     file: str
     sha256: str
     num_frames: int
+    """Its length. A picture that stays is one long frame, so that fewer frames may be stored."""
     motions: list[Motion]
     caption: str
 

@@ -36,6 +36,10 @@ _CONFIG_TEMPLATE = """<?xml version="1.0"?>
 <fontconfig>
   <dir>{folder}</dir>
   <cachedir>{folder}/cache</cachedir>
+  <match target="font">
+    <edit name="hinting" mode="assign"><bool>false</bool></edit>
+    <edit name="autohint" mode="assign"><bool>false</bool></edit>
+  </match>
 </fontconfig>
 """
 

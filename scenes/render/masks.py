@@ -26,9 +26,8 @@ from scenes.render.errors import RenderInputError
 from scenes.render.fonts import FAMILIES, fonts_identity, note_pango_use
 from scenes.render.metrics import TextStyle, inked_indices, measure_run
 
-_FORMAT = 1
-_HEADER = struct.Struct("<4sIIii")
-_MAGIC = b"SRM1"
+_FORMAT = 3
+_HEADER = struct.Struct("<IIii")
 _WEIGHTS = {400: "NORMAL", 500: "MEDIUM", 600: "SEMIBOLD", 700: "BOLD"}
 _EM_MANIM = 1 / 72
 """Height of one em in Manim's units, at font size 1."""
@@ -101,7 +100,7 @@ def _fill_outline(context: Any, text: str, style: TextStyle, scale: float, width
     """Fill the run's outlines with the lower left corner of its ink at the origin."""
     font_size = min(_LARGEST_FONT_SIZE, _LINE_LIMIT_EM * style.size_px / max(width_px, style.size_px))
     note_pango_use()
-    features = f"kern=1,calt=0,liga=0,clig=0,tnum={int(style.tabular)}"
+    features = f"kern=1,ccmp=0,calt=0,liga=0,clig=0,tnum={int(style.tabular)}"
     outline = MarkupText(
         f'<span font_features="{features}">{escape(text)}</span>',
         font=FAMILIES[style.font],
@@ -150,7 +149,7 @@ def _read(path: Path) -> Mask | None:
         digest, body = data[:32], data[32:]
         if hashlib.sha256(body).digest() != digest:
             return None
-        _, width, height, left, top = _HEADER.unpack_from(body)
+        width, height, left, top = _HEADER.unpack_from(body)
         alpha = np.frombuffer(zlib.decompress(body[_HEADER.size :]), np.uint8)
     except (OSError, struct.error, zlib.error):
         return None
@@ -159,7 +158,7 @@ def _read(path: Path) -> Mask | None:
 
 def _write(path: Path, made: Mask) -> None:
     height, width = made.alpha.shape
-    body = _HEADER.pack(_MAGIC, width, height, made.left, made.top) + zlib.compress(made.alpha.tobytes(), 6)
+    body = _HEADER.pack(width, height, made.left, made.top) + zlib.compress(made.alpha.tobytes(), 6)
     staged = path.with_name(f".{path.stem}.{os.getpid()}.part")
     staged.write_bytes(hashlib.sha256(body).digest() + body)
     os.replace(staged, path)

@@ -1,6 +1,7 @@
 """Widths and ink of text from the fonts' own tables, without drawing and without Manim.
 
-Text is shaped as Pango is told to: kerning on, contextual alternates and ligatures off, tabular figures on request.
+Text is shaped as Pango is told to: with kerning, and with tabular figures on request; without composition, contextual
+alternates and ligatures.
 """
 
 from __future__ import annotations
