@@ -1,0 +1,98 @@
+"""Stand-ins for the model and the clock, so that the engine core runs in microseconds and without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from demo_engine.core.loop import NewToken, StepAbortedError, StepCost
+from demo_engine.core.request import EngineRequest, Scheduled
+from demo_engine.core.step_log import StepTimes
+
+STOP_ID = 0
+
+
+class FakeClock:
+    """A clock that moves one microsecond at each look, and further when told."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def __call__(self) -> int:
+        self.now_ns += 1_000
+        return self.now_ns
+
+
+class CountingRunner:
+    """A model whose next token is a function of all tokens before it, computed through a real block table.
+
+    It stores each token in the slot that its block table names and reads the whole context back from there, so a
+    block that two requests share by mistake, or that is lost in a preemption, changes the tokens.
+    """
+
+    stop_token_ids = frozenset({STOP_ID})
+
+    def __init__(self, block_size: int, clock: FakeClock | None = None, num_layers: int = 2) -> None:
+        self.slots: dict[tuple[int, int], int] = {}
+        self._block_size = block_size
+        self._clock = clock
+        self._num_layers = num_layers
+
+    def prepare(self, items: Sequence[Scheduled]) -> Sequence[Scheduled]:
+        """Return the items as they are."""
+        return items
+
+    def forward(self, batch: Sequence[Scheduled], beat: Callable[[], None]) -> list[int]:
+        """Write the new tokens and return each sampling request's next token."""
+        for _ in range(self._num_layers):
+            beat()
+        for item in batch:
+            for position, token in enumerate(item.request.token_ids(item.start, item.end), item.start):
+                self.slots[self._slot(item.request, position)] = token
+        if self._clock is not None:
+            self._clock.now_ns += 1_000_000
+        return [self._next(item.request, item.end) for item in batch if item.samples]
+
+    def sample(self, logits: list[int], requests: Sequence[EngineRequest]) -> list[int]:
+        """Return what ``forward`` computed."""
+        return logits
+
+    def cost(self, items: Sequence[Scheduled]) -> StepCost:
+        """Return a cost that tells the items apart."""
+        return StepCost(1, sum(item.num_tokens for item in items), 2)
+
+    def _slot(self, request: EngineRequest, position: int) -> tuple[int, int]:
+        return request.block_ids[position // self._block_size], position % self._block_size
+
+    def _next(self, request: EngineRequest, end: int) -> int:
+        context = [self.slots[self._slot(request, position)] for position in range(end)]
+        return next_token(context)
+
+
+def next_token(context: Sequence[int]) -> int:
+    """Return the fake model's answer to a context; never the stop token."""
+    return 1 + hash(tuple(context)) % 1000
+
+
+class Collector:
+    """Keeps what the loop hands out."""
+
+    def __init__(self) -> None:
+        self.tokens_by_id: dict[str, list[int]] = {}
+        self.reasons: dict[str, str] = {}
+        self.started_ids: list[str] = []
+        self.times: list[StepTimes] = []
+
+    def started(self, request_ids: Sequence[str], start_ns: int) -> None:
+        """Keep the ids."""
+        self.started_ids += request_ids
+
+    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
+        """Keep the tokens."""
+        self.times.append(times)
+        for token in tokens:
+            self.tokens_by_id.setdefault(token.request_id, []).append(token.token_id)
+            if token.finish_reason:
+                self.reasons[token.request_id] = token.finish_reason
+
+
+__all__ = ["STOP_ID", "Collector", "CountingRunner", "FakeClock", "StepAbortedError", "next_token"]
