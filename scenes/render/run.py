@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from configparser import ConfigParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,9 +61,13 @@ def render(job: RenderJob, on_segment: Callable[[int], None] | None = None) -> N
 
 
 def configure_manim(theme: Theme, height_px: int, media: Path) -> None:
-    """Set Manim up for one picture size: quiet, offline, writing into ``media`` alone."""
+    """Set Manim up for one picture size: quiet, writing into ``media`` alone, deaf to the user's ``manim.cfg``."""
+    import manim
     from manim import config
 
+    defaults = ConfigParser()
+    defaults.read(Path(manim.__file__).parent / "_config" / "default.cfg")
+    config.digest_parser(defaults)
     config.update({
         "renderer": "cairo",
         "pixel_height": height_px,

@@ -126,10 +126,7 @@ class ClipScene(Scene):
             RenderError: A mark moved other than linearly in time.
         """
         super().play(*animations, **options)
-        for animation in self.animations or []:
-            if isinstance(animation, LinearInTime):
-                for box in animation.boxes:
-                    self._edges.accept(box)
+        self._accept_growth()
 
     def begin_animations(self) -> None:
         """Check what is about to move, and note motions (Manim calls this when a play starts)."""
@@ -137,16 +134,13 @@ class ClipScene(Scene):
         on_page = set(self._drawn())
         first_frame = max(0, self._film.num_frames - 1) if self._film else 0
         for animation in self.animations or []:
-            frames = self._whole_frames(animation.run_time)
-            if isinstance(animation, LinearInTime):
-                animation.require_linear(on_page)
-                for edge in animation.motions(frames):
-                    self._recorder.motion(edge, first_frame)
+            self._whole_frames(animation.run_time)
+        for growth in self._growths():
+            growth.require_linear(on_page)
+            for edge in growth.motions(self._whole_frames(growth.run_time)):
+                self._recorder.motion(edge, first_frame)
         super().begin_animations()
-        for animation in self.animations or []:
-            if isinstance(animation, LinearInTime):
-                for box in animation.boxes:
-                    self._edges.accept(box)
+        self._accept_growth()
         self._edges.check(self._drawn())
 
     def get_time_progression(
@@ -168,6 +162,14 @@ class ClipScene(Scene):
         if frames < 1 or abs(frames - run_time * self._fps) > 1e-6:
             raise ValueError(f"run time {run_time:g} s is not a whole number of frames at {self._fps} a second")
         return frames
+
+    def _growths(self) -> list[LinearInTime]:
+        return [animation for animation in self.animations or [] if isinstance(animation, LinearInTime)]
+
+    def _accept_growth(self) -> None:
+        for growth in self._growths():
+            for box in growth.boxes:
+                self._edges.accept(box)
 
     def _drawn(self) -> list[Drawn]:
         return [part for part in flat(self.mobjects) if isinstance(part, Drawn)]

@@ -99,6 +99,19 @@ def test_a_job_becomes_a_clip_folder(place):
     assert not any(list((place.folder / name).iterdir()) for name in ("home", "cwd", "tmp"))
 
 
+def test_the_users_manim_settings_change_nothing(place):
+    """A manim.cfg in the working folder or at home is not heeded."""
+    place.run()
+    plain = (place.out / "clip.json").read_bytes()
+    settings = "[CLI]\nquality = low_quality\nbackground_color = RED\nrenderer = opengl\nfrom_animation_number = 1\n"
+    (place.folder / "home" / ".config" / "manim").mkdir(parents=True)
+    for folder in (place.folder / "cwd", place.folder / "home" / ".config" / "manim"):
+        (folder / "manim.cfg").write_text(settings)
+    done = place.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (place.out / "clip.json").read_bytes() == plain
+
+
 def test_progress_is_plain_lines(place):
     """With --progress each segment is a line; mode stills says it of its pauses."""
     assert place.run("--progress").stdout == "tiny segment 1\ntiny segment 2\n"
