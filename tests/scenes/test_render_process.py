@@ -103,7 +103,7 @@ def test_the_users_manim_settings_change_nothing(place):
     """A manim.cfg in the working folder or at home is not heeded."""
     place.run()
     plain = (place.out / "clip.json").read_bytes()
-    settings = "[CLI]\nquality = low_quality\nbackground_color = RED\nrenderer = opengl\nfrom_animation_number = 1\n"
+    settings = "[CLI]\nquality = low_quality\nbackground_color = RED\nrenderer = opengl\nupto_animation_number = 0\n"
     (place.folder / "home" / ".config" / "manim").mkdir(parents=True)
     for folder in (place.folder / "cwd", place.folder / "home" / ".config" / "manim"):
         (folder / "manim.cfg").write_text(settings)
