@@ -103,15 +103,13 @@ class Completions:
             )  # fmt: skip
         return body
 
-    def _prompt_ids(self, prompt: str | list[int] | list[str]) -> list[int]:
-        if isinstance(prompt, str):
-            return self._encode(prompt)
-        ids = [item for item in prompt if isinstance(item, int)]
-        if len(ids) < len(prompt):
-            texts = [item for item in prompt if isinstance(item, str)]
-            if len(texts) != 1 or ids:
-                raise ApiError(400, "one prompt a request is supported", param="prompt", code="unsupported_value")
-            return self._encode(texts[0])
+    def _prompt_ids(self, prompt: str | list[int | str]) -> list[int]:
+        items = [prompt] if isinstance(prompt, str) else prompt
+        if len(items) == 1 and isinstance(items[0], str):
+            return self._encode(items[0])
+        ids = [item for item in items if isinstance(item, int)]
+        if len(ids) < len(items):
+            raise ApiError(400, "one prompt a request is supported", param="prompt", code="unsupported_value")
         if not all(0 <= token_id < self._tokenizer.vocab_size for token_id in ids):
             raise ApiError(400, "a token id is outside the vocabulary", param="prompt", code="invalid_value")
         return ids

@@ -83,7 +83,8 @@ class ChatRequest(GenerationRequest, frozen=True, kw_only=True):
 class CompletionRequest(GenerationRequest, frozen=True, kw_only=True):
     """Body of ``/v1/completions``."""
 
-    prompt: str | list[_Int64] | list[str]
+    prompt: str | list[_Int64 | str]
+    """A text, a list that holds one text, or token ids."""
 
 
 _NEUTRAL: dict[str, tuple[Any, ...]] = {

@@ -1,0 +1,204 @@
+"""The scheduler and the loop on a fake model: right tokens under any schedule, no leak, times that touch."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from demo_engine.core.config import EngineConfig
+from demo_engine.core.loop import EngineLoop
+from demo_engine.core.request import EngineRequest, SamplingParams
+from engine_fakes import STOP_ID, Collector, CountingRunner, FakeClock, next_token
+
+
+def make_loop(config: EngineConfig, poll=lambda: None):
+    """Return a loop on the fake model, and what it hands out."""
+    output, clock = Collector(), FakeClock()
+    loop = EngineLoop(config, CountingRunner(config.block_size, clock), output, clock, poll)
+    return loop, output
+
+
+def expected_tokens(prompt: tuple[int, ...], count: int) -> list[int]:
+    """Return what the fake model says to a prompt when it is asked alone."""
+    context = list(prompt)
+    for _ in range(count):
+        context.append(next_token(context))
+    return context[len(prompt) :]
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Requests come, steps run, requests are cancelled; small pools force preemptions, small budgets force chunks."""
+
+    @initialize(blocks=st.integers(4, 12), seqs=st.integers(1, 5), budget=st.integers(1, 40))
+    def start(self, blocks, seqs, budget):
+        config = EngineConfig(block_size=4, num_kv_blocks=blocks, max_num_seqs=seqs, max_num_batched_tokens=budget)
+        self.limit = config.max_request_tokens
+        self.config = config
+        self.loop, self.output = make_loop(config)
+        self.wanted: dict[str, list[int]] = {}
+        self.cancelled: set[str] = set()
+
+    @rule(prompt_len=st.integers(1, 14), max_tokens=st.integers(1, 6))
+    def submit(self, prompt_len, max_tokens):
+        if prompt_len + max_tokens > self.limit:
+            return
+        name = f"r{len(self.wanted)}"
+        prompt = tuple(100 * len(self.wanted) + index for index in range(prompt_len))
+        self.wanted[name] = expected_tokens(prompt, max_tokens)
+        self.loop.submit(EngineRequest(name, prompt, SamplingParams(max_tokens)))
+
+    @precondition(lambda self: self.loop.has_work)
+    @rule()
+    def step(self):
+        self.loop.step()
+
+    @precondition(lambda self: self.wanted)
+    @rule(which=st.integers(0, 30))
+    def cancel(self, which):
+        name = f"r{which % len(self.wanted)}"
+        if name not in self.output.reasons:
+            self.cancelled.add(name)
+        self.loop.cancel(name)
+
+    @invariant()
+    def blocks_and_budget_hold(self):
+        if not hasattr(self, "loop"):
+            return
+        scheduler = self.loop.scheduler
+        scheduler.blocks.check_integrity(list(scheduler))
+        assert len(scheduler.running) <= self.config.max_num_seqs
+        assert all(request.block_ids == [] for request in scheduler.waiting)
+
+    def teardown(self):
+        if not hasattr(self, "loop"):
+            return
+        for _ in range(2000):
+            if not self.loop.has_work:
+                break
+            self.loop.step()
+        assert not self.loop.has_work, "a request never finished"
+        assert self.loop.scheduler.blocks.num_used == 0
+        for name, tokens in self.wanted.items():
+            if name not in self.cancelled:
+                assert self.output.tokens_by_id[name] == tokens
+                assert self.output.reasons[name] == "length"
+
+
+TestEngineMachine = EngineMachine.TestCase
+TestEngineMachine.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+
+
+@given(budget=st.integers(1, 50))
+def test_no_step_exceeds_the_token_budget(budget):
+    """However long the prompts are, a step computes at most ``max_num_batched_tokens`` tokens."""
+    loop, _ = make_loop(EngineConfig(max_num_batched_tokens=budget, max_num_seqs=3))
+    for index in range(4):
+        loop.submit(EngineRequest(f"r{index}", tuple(range(1, 20)), SamplingParams(3)))
+    while loop.has_work:
+        loop.step()
+    columns = loop.log.columns(0, loop.log.num_steps - 1)
+    assert all(p + d <= budget for p, d in zip(columns["prefill_tokens"], columns["decode_tokens"], strict=True))
+
+
+def test_prefill_joins_a_running_decode_in_one_step():
+    """A request that arrives while another decodes is prefilled in the very next step, beside that decode."""
+    loop, _ = make_loop(EngineConfig())
+    loop.submit(EngineRequest("first", (1, 2, 3), SamplingParams(8)))
+    loop.step()
+    loop.submit(EngineRequest("second", (4, 5, 6, 7), SamplingParams(8)))
+    loop.step()
+    columns = loop.log.columns(0, 1)
+    assert columns["prefill_tokens"] == [3, 4]
+    assert columns["decode_tokens"] == [0, 1]
+    assert loop.log.ids(1, 1)[0] == [["first", "second"]]
+
+
+def test_a_preempted_request_is_computed_again_and_gives_the_same_tokens():
+    """With too few blocks for two, the later one is preempted, recorded as such, and loses no token."""
+    loop, output = make_loop(EngineConfig(block_size=4, num_kv_blocks=5))
+    prompts = {"first": (1, 2, 3, 4, 5, 6, 7), "second": (11, 12, 13, 14, 15, 16, 17)}
+    for name, prompt in prompts.items():
+        loop.submit(EngineRequest(name, prompt, SamplingParams(8)))
+    while loop.has_work:
+        loop.step()
+    preempted = loop.log.ids(0, loop.log.num_steps - 1)[1]
+    assert ["second"] in preempted
+    assert output.tokens_by_id == {name: expected_tokens(prompt, 8) for name, prompt in prompts.items()}
+
+
+def test_the_stop_token_ends_a_request_unless_it_is_ignored():
+    """A stop token finishes with ``stop``; with ``ignore_eos`` the request runs to its length."""
+    for ignore_eos, reason in ((False, "stop"), (True, "length")):
+        loop, output = make_loop(EngineConfig())
+        loop._runner.sample = lambda logits, requests: [STOP_ID] * len(requests)
+        loop.submit(EngineRequest("r", (1, 2), SamplingParams(3, ignore_eos=ignore_eos)))
+        while loop.has_work:
+            loop.step()
+        assert output.reasons == {"r": reason}
+
+
+def test_a_prompt_that_is_cancelled_between_layers_is_given_up():
+    """The step ends without tokens, is recorded, and frees the blocks; a neighbour's token comes one step later."""
+    loop = None
+    polls = iter(range(100))
+
+    def poll():
+        if next(polls) == 3:
+            loop.cancel("long")
+
+    loop, output = make_loop(EngineConfig(), poll)
+    loop.submit(EngineRequest("neighbour", (1, 2), SamplingParams(5)))
+    loop.step()
+    loop.submit(EngineRequest("long", tuple(range(1, 50)), SamplingParams(5)))
+    loop.step()
+    assert loop.log.num_steps == 2
+    assert output.tokens_by_id == {"neighbour": expected_tokens((1, 2), 1)}
+    assert [request.id for request in loop.scheduler] == ["neighbour"]
+    while loop.has_work:
+        loop.step()
+    assert output.tokens_by_id == {"neighbour": expected_tokens((1, 2), 5)}
+    assert loop.scheduler.blocks.num_used == 0
+
+
+def test_a_decode_that_is_cancelled_in_its_step_is_dropped_after_it():
+    """A decoding request's cancellation does not disturb the step that it is in."""
+    loop = None
+    polls = iter(range(100))
+
+    def poll():
+        if next(polls) == 2:
+            loop.cancel("gone")
+
+    loop, output = make_loop(EngineConfig(), poll)
+    for name in ("gone", "stays"):
+        loop.submit(EngineRequest(name, (1, 2, len(name)), SamplingParams(4)))
+    while loop.has_work:
+        loop.step()
+    assert len(output.tokens_by_id["gone"]) == 2
+    assert output.tokens_by_id["stays"] == expected_tokens((1, 2, 5), 4)
+
+
+def test_the_five_instants_of_a_step_are_in_order_and_steps_do_not_overlap():
+    """Each step's four durations touch, and the next step begins no earlier than this one ends."""
+    loop, _ = make_loop(EngineConfig())
+    loop.submit(EngineRequest("r", (1, 2, 3), SamplingParams(6)))
+    while loop.has_work:
+        loop.step()
+    columns = loop.log.columns(0, loop.log.num_steps - 1)
+    ends = 0
+    for start, *durations in zip(
+        *(columns[name] for name in ("start_ns", "plan_ns", "forward_ns", "sample_ns", "emit_ns")), strict=True
+    ):
+        assert start > ends
+        assert all(duration > 0 for duration in durations)
+        ends = start + sum(durations)
+
+
+def test_a_request_is_reported_as_started_once():
+    """Leaving the queue is told with the first step only, not with later chunks of the same prompt."""
+    loop, output = make_loop(EngineConfig(max_num_batched_tokens=4))
+    loop.submit(EngineRequest("r", tuple(range(1, 12)), SamplingParams(2)))
+    while loop.has_work:
+        loop.step()
+    assert output.started_ids == ["r"]

@@ -1,0 +1,83 @@
+"""Request bodies: what is accepted, what is ignored, what is refused with 400."""
+
+from __future__ import annotations
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demo_engine.api.errors import ApiError
+from demo_engine.api.validation import ChatRequest, CompletionRequest, parse
+
+MINIMAL = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def parse_chat(**fields) -> ChatRequest:
+    """Parse a minimal chat request with some fields set."""
+    return parse(msgspec.json.encode(MINIMAL | fields), ChatRequest)
+
+
+def test_unknown_fields_and_neutral_values_are_accepted():
+    """Clients send many fields; those without an effect pass."""
+    body = parse_chat(
+        n=1, top_p=1.0, stop=[], presence_penalty=0, logit_bias={}, logprobs=False, tools=[], user="u", metadata={},
+        response_format={"type": "text"}, stream_options={"include_usage": True, "include_obfuscation": False},
+    )  # fmt: skip
+    assert body.wants_usage
+
+
+def test_content_parts_are_joined():
+    """A message may come as a list of text parts; a developer's message is a system message."""
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    body = parse_chat(messages=[{"role": "developer", "content": parts}])
+    assert body.messages[0].plain() == ("system", "ab")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("n", 2), ("top_p", 0.9), ("stop", "x"), ("presence_penalty", 0.1), ("logprobs", True), ("echo", True),
+        ("tools", [{}]), ("response_format", {"type": "json_object"}), ("logit_bias", {"5": 1}), ("best_of", 2),
+    ],
+)  # fmt: skip
+def test_a_value_that_is_not_supported_is_refused_by_name(field, value):
+    """What would change the answer, and is not implemented, is 400 instead of being ignored."""
+    with pytest.raises(ApiError) as refused:
+        parse_chat(**{field: value})
+    assert (refused.value.status, refused.value.param, refused.value.code) == (400, field, "unsupported_value")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_tokens", 0), ("max_tokens", -1), ("max_tokens", 2**63), ("max_tokens", "5"), ("max_tokens", 1.5),
+        ("temperature", -0.1), ("temperature", 2.1), ("seed", 2**63), ("messages", []), ("messages", "hi"),
+        ("messages", [{"role": "tool", "content": "x"}]), ("messages", [{"role": "user", "content": None}]),
+        ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]), ("model", None),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_or_range_is_refused(field, value):
+    """Every bound is checked on both sides."""
+    with pytest.raises(ApiError) as refused:
+        parse_chat(**{field: value})
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b'{"model": NaN}', b"\xff\xfe", b"[" * 100_000, b'{"a":' * 50_000]
+)
+def test_what_is_not_a_json_object_is_refused(body):
+    """Broken, deep and foreign JSON is 400, never a crash."""
+    with pytest.raises(ApiError) as refused:
+        parse(body, ChatRequest)
+    assert refused.value.status == 400
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_never_crash_the_parser(body):
+    """Any bytes are either a request or a refusal."""
+    with contextlib.suppress(ApiError):
+        parse(body, CompletionRequest)
