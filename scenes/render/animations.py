@@ -127,27 +127,19 @@ class Sweep(LinearInTime):
         boxes: The boxes, none of which starts left of ``from_x``.
         from_x, to_x: The line's start and end, in px of the page.
         run_time: Seconds.
-        heads: Mobjects whose x follows the line (a clock hand, a packet).
     """
 
     def __init__(
-        self,
-        boxes: list[Box],
-        from_x: float,
-        to_x: float,
-        run_time: float,
-        heads: list[Drawn] | None = None,
-        rate_func: RateFunction = linear,
+        self, boxes: list[Box], from_x: float, to_x: float, run_time: float, rate_func: RateFunction = linear
     ) -> None:
         if to_x <= from_x:
             raise ValueError(f"a sweep from {from_x} to {to_x} does not move to the right")
         early = [box.edges[0] for box in boxes if box.edges[0] < from_x]
         if early:
             raise ValueError(f"a box starts at {early[0]}, left of the sweep's start {from_x}")
-        self.heads = heads or []
         self.boxes, self.from_x, self.to_x = boxes, from_x, to_x
         self.ends = [box.edges[2] for box in boxes]
-        super().__init__(Mobject().add(*boxes, *self.heads), run_time, rate_func)
+        super().__init__(Mobject().add(*boxes), run_time, rate_func)
 
     def start_of(self, box: Box) -> float:
         """It grows from its left edge."""
@@ -158,8 +150,6 @@ class Sweep(LinearInTime):
         line_x = _mix(self.from_x, self.to_x, share)
         for box, end in zip(self.boxes, self.ends, strict=True):
             _set_right(box, min(max(line_x, box.edges[0]), end))
-        for head in self.heads:
-            head.points[:, 0] += line_x - head.points[0, 0]
 
     def motions(self, frames: int) -> list[EdgeMotion]:
         """Return a motion for each box that the line reaches, from when it enters to when it leaves."""
