@@ -69,7 +69,7 @@ class LaneWords:
             waiting = [span for span in spans if span.name in WAITING]
             return self._note(waiting, [("{0}", value)], [self._waiting]) if self._queue_in_lane else []
         if chapter == "prefill":
-            words = self._note(spans, [("prefill  ", name), ("{0}", value)], [("names/prefill", "stage")])
+            words = self._note(spans, *self._prefill) if self._prefill_in_lane else []
             return [*words, *self._first_token()]
         if chapter == "stream":
             return [self._caret(stage.spans, stage) for stage in told]
@@ -116,8 +116,12 @@ class LaneWords:
             if not self._queue_in_lane:
                 pieces = [("queue  ", name), ("{1}", value), ("  ", value), *pieces]
                 quotes.append(self._waiting)
-        elif chapter == "prefill" and not self._first_token_in_lane:
-            pieces, quotes = [("first token  ", name), ("{0}", value)], [("ttft", "total")]
+        elif chapter == "prefill":
+            if not self._prefill_in_lane:
+                pieces, quotes = self._prefill
+            if not self._first_token_in_lane:
+                pieces = [*pieces, ("  first token  ", name), (f"{{{len(quotes)}}}", value)]
+                quotes = [*quotes, ("ttft", "total")]
         elif chapter == "stream":
             for index, stage in enumerate(told):
                 pieces += [(f"{'  ' if index else ''}{stage.name}  ", name), (f"{{{index}}}", value)]
@@ -137,6 +141,18 @@ class LaneWords:
     def _waiting(self) -> Quoted:
         names = dict.fromkeys(span.name for span in self._facts.subject.path if span.name in WAITING)
         return f"names/{'+'.join(names)}", "stage"
+
+    @property
+    def _prefill(self) -> tuple[list[Piece], list[Quoted]]:
+        label: list[Piece] = [("prefill  ", self._lettering.name), ("{0}", self._lettering.value)]
+        return label, [("names/prefill", "stage")]
+
+    @property
+    def _prefill_in_lane(self) -> bool:
+        """Whether the bar holds its label; beside it stand the first token's line and the decode steps."""
+        spans = [span for span in self._facts.subject.path if span.name == "prefill"]
+        room_px = self._picture.scale.width(spans[0].duration_ns) if len(spans) == 1 else 0.0
+        return self._facts.width_px(*self._prefill) + 2 * CLEAR_PX <= room_px
 
     @property
     def _queue_in_lane(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from scenes.grammar.scale import Scale
 from traces.spans import Span
@@ -26,13 +27,8 @@ class Lens:
 
 
 def head_spans(path: Sequence[Span]) -> list[Span]:
-    """Return what happens before the queue (or, without one, before prefill): the stages that the lens is for."""
-    head: list[Span] = []
-    for span in path:
-        if span.name in ("queue", "prefill"):
-            break
-        head.append(span)
-    return head
+    """Return what happens before the request waits for the model or runs: the stages that the lens is for."""
+    return list(takewhile(lambda span: span.component not in ("queue", "model"), path))
 
 
 def open_lens(path: Sequence[Span], main: Scale, x0_px: float, width_px: float) -> Lens | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from manim import Animation, Mobject
 
@@ -10,7 +11,7 @@ from scenes import ledger
 from scenes.grammar.bars import path_bars
 from scenes.grammar.dimension import OUTSIDE_GAP_PX, place_label
 from scenes.grammar.lens import Lens, head_spans
-from scenes.grammar.stages import Stage, role, stages, waits
+from scenes.grammar.stages import Stage, role, stage_name, stages, waits
 from scenes.parts.facts import Facts, Piece, Quoted
 from scenes.parts.lettering import Lettering, centred
 from scenes.parts.row import Row
@@ -67,10 +68,12 @@ class LensPicture:
         )  # fmt: skip
 
     def _seen(self) -> list[Stage]:
-        """Return the stages of the head, and the wait that runs on behind it."""
-        head = head_spans(self._facts.subject.path)
-        after = self._facts.subject.path[len(head)]
-        return stages([*head, after])
+        """Return the stages of the head, and the one that runs on behind it."""
+        path = self._facts.subject.path
+        head = head_spans(path)
+        following = path[len(head) :]
+        after = takewhile(lambda span: stage_name(span) == stage_name(following[0]) and span.kind == "wait", following)
+        return stages([*head, *after])
 
     def _frame(self) -> list[Mobject]:
         colour = self._theme.colour
@@ -106,7 +109,7 @@ class LensPicture:
             top = self._y0 + PAD_PX + index * ROW_PITCH_PX
             row = Row(self._theme, self._facts, self._lens.scale, "lens", top, top + ROW_PX, "lens")
             bars = row.bars(stage.spans, cut_at_px=self._x1)
-            drawn += [*bars, *row.separators(stage.spans), self._label(stage, bars, top + ROW_PX / 2)]
+            drawn += [*bars, *row.separators(stage.spans, self._x1), self._label(stage, bars, top + ROW_PX / 2)]
         return drawn
 
     def _label(self, stage: Stage, bars: Sequence[Box], middle: float) -> Label:

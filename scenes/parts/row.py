@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from scenes.grammar.bars import SEPARATOR_PX, PathBar, crowded, path_bars, separators
 from scenes.grammar.scale import Scale
@@ -39,8 +40,8 @@ class Row:
         self.y0_px = y0_px
         self.y1_px = y1_px
 
-    def bars(self, spans: Sequence[Span], cut_at_px: float | None = None, *, grounded: bool = False) -> list[Box]:
-        """Return the bars of spans; one that runs beyond ``cut_at_px`` ends there.
+    def bars(self, spans: Sequence[Span], cut_at_px: float = inf, *, grounded: bool = False) -> list[Box]:
+        """Return the bars of spans; one that runs beyond ``cut_at_px`` ends there, and none starts behind it.
 
         With ``grounded``, a hatched bar gets the row's ground below it, for a row that lies on another bar.
 
@@ -48,7 +49,7 @@ class Row:
         """
         steps = [span for span in spans if span.name == "decode"]
         if not crowded(steps, self._scale):
-            bars = path_bars(spans, self._scale)
+            bars = [bar for bar in path_bars(spans, self._scale) if bar.x0_px < cut_at_px]
             grounds = [self._ground(bar) for bar in bars if grounded and waits(bar.span)]
             return [*grounds, *(self._box(bar, cut_at_px) for bar in bars)]
         start_ns, end_ns = steps[0].start_ns, steps[-1].end_ns
@@ -59,13 +60,15 @@ class Row:
         )  # fmt: skip
         return [*self.bars(outside, cut_at_px, grounded=grounded), block]
 
-    def separators(self, spans: Sequence[Span]) -> list[Box]:
+    def separators(self, spans: Sequence[Span], cut_at_px: float = inf) -> list[Box]:
         """Return the separators between bars that touch, to be drawn over them."""
         boxes = []
         if crowded([span for span in spans if span.name == "decode"], self._scale):
             spans = [span for span in spans if span.name != "decode"]
         for line in separators(path_bars(spans, self._scale)):
             left = line.centre_px - SEPARATOR_PX / 2
+            if left + SEPARATOR_PX > cut_at_px:
+                continue
             after = line.after.span
             mark = MarkInfo(
                 f"{self._name}/separator/{after.id}", "separator", after.id, self._facts.source, self._axis,
@@ -78,10 +81,10 @@ class Row:
     def _ground(self, bar: PathBar) -> Box:
         return Box(bar.x0_px, self.y0_px, bar.x1_px, self.y1_px, self._theme.colour.surface)
 
-    def _box(self, bar: PathBar, cut_at_px: float | None) -> Box:
+    def _box(self, bar: PathBar, cut_at_px: float) -> Box:
         span = bar.span
-        cut = cut_at_px is not None and bar.x1_px > cut_at_px
-        right = min(bar.x1_px, cut_at_px) if cut_at_px is not None else bar.x1_px
+        cut = bar.x1_px > cut_at_px
+        right = min(bar.x1_px, cut_at_px)
         heavy = span.name == "prefill"
         return Box(
             bar.x0_px, self.y0_px, right, self.y1_px, self._theme.role.get(role(span), self._theme.colour.unnamed),

@@ -33,8 +33,12 @@ MAGNITUDES = {
     "slow": {"decode_ns": 300 * MS, "prefill_ns": 8_000 * MS, "queue_ns": 4_000 * MS},
     "one-token": {"tokens": 1},
     "crowded": {"tokens": 600, "decode_ns": 3 * MS},
+    "narrow-prefill": {"prefill_ns": 510 * MS, "decode_ns": 64 * MS, "tokens": 24, "queue_ns": 30 * MS},
     "no-lens": {"small_ns": 30 * MS},
 }  # fmt: skip
+
+GROUND = "whole/e2e"
+"""The grey bar, once it lies below its own pieces."""
 
 pytestmark = pytest.mark.slow
 
@@ -114,6 +118,19 @@ def test_texts_stay_on_the_page_and_apart(rendered, clip, magnitude):
                 a0, b0, a1, b1 = other.box_px
                 apart = x1 <= a0 or a1 <= x0 or y1 <= b0 or b1 <= y0
                 assert apart, (pause.name, text.text, other.text)
+
+
+@both_clips
+@every_magnitude
+def test_no_bar_or_tick_covers_a_text(rendered, clip, magnitude):
+    """A bar, a line or a marker that lies under or over a text is the one that the text is written on."""
+    _, drawn, _ = rendered(clip, magnitude)
+    for pause in drawn.pauses:
+        for text in pause.texts:
+            x0, y0, x1, y1 = text.box_px
+            for mark in (mark for mark in pause.marks if mark.kind != "bracket" and mark.id != GROUND):
+                apart = mark.x1_px <= x0 or x1 <= mark.x0_px or mark.y1_px <= y0 or y1 <= mark.y0_px
+                assert apart or mark.colour == text.behind, (pause.name, text.text, mark.id)
 
 
 @every_magnitude
