@@ -39,6 +39,10 @@ class Slide:
     """Id of the clip that a clip slide shows."""
     demo: str | None = None
     """Name of the demo that a demo slide runs."""
+    experiments: tuple[str, ...] = ()
+    """Ids of the experiments that the slide is drawn from."""
+    titles: tuple[str, ...] = ()
+    """Ids of the slides whose titles its clip shows."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,16 @@ def load_talk(file: Path = TALK_FILE) -> Talk:
         raise TalkError(f"{file}: a talk has a set and at least one slide")
     if repeated := {slide_id for slide_id in ids if ids.count(slide_id) > 1}:
         raise TalkError(f"{file}: two slides are called {min(repeated)!r}")
+    if unknown := {name for slide in slides for name in slide.titles} - set(ids):
+        raise TalkError(f"{file}: a clip shows the title of {min(unknown)!r}, which is no slide")
     return Talk(table["set"], slides)
 
 
 def _slide(file: Path, entry: dict[str, Any]) -> Slide:
     where = f"{file}: slide {entry.get('id', '?')!r}"
     try:
-        slide = Slide(**(entry | {"minutes": _minutes(entry["minutes"])}))
+        lists = {name: tuple(entry.get(name, ())) for name in ("experiments", "titles")}
+        slide = Slide(**(entry | lists | {"minutes": _minutes(entry["minutes"])}))
     except KeyError as error:
         raise TalkError(f"{where} has no field {error}") from error
     except TypeError as error:
