@@ -77,7 +77,9 @@ def covered(binding: str, subject: Subject) -> frozenset[str]:
 
 def _differences(mark: Mark, value: Measured) -> Iterator[Fault]:
     if value.start_ns is not None and abs(value.start_ns - mark.start_ns) > _ROUNDING_NS:
-        yield Fault("binding", f"starts at {mark.start_ns} ns", f"{value.start_ns} ns", mark=f"{mark.id}→{mark.binding}")
+        yield Fault(
+            "binding", f"starts at {mark.start_ns} ns", f"{value.start_ns} ns", mark=f"{mark.id}→{mark.binding}"
+        )
     wanted = 0 if mark.kind == "separator" else value.value
     if abs(wanted - mark.duration_ns) > _ROUNDING_NS:
         yield Fault("binding", f"lasts {mark.duration_ns} ns", f"{wanted:.0f} ns", mark=f"{mark.id}→{mark.binding}")
@@ -96,7 +98,9 @@ def _repeated(pause: Pause, subjects: Subjects) -> Iterator[Fault]:
         for mark in marks if source in subjects else ():
             for span_id in _covered(mark, subjects):
                 if span_id in seen:
-                    yield Fault("binding", f"span {span_id} is also bar {seen[span_id]}", "one bar in a row", mark=mark.id)
+                    yield Fault(
+                        "binding", f"span {span_id} is also bar {seen[span_id]}", "one bar in a row", mark=mark.id
+                    )
                 seen[span_id] = mark.id
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -60,7 +61,7 @@ def read_strip(strip: Strip, picture: Picture) -> list[Reading]:
     plateaus = strip.plateaus
     wide = [index for index, plateau in enumerate(plateaus) if plateau.width_px * picture.scale >= _WIDE_FROM]
     readings: list[Reading] = []
-    for first, last in zip(wide, wide[1:], strict=False):
+    for first, last in pairwise(wide):
         readings += _read_place(plateaus[first : last + 1], profile, picture.scale)
     return [reading for reading in readings if not _is_masked(reading.expected_px, strip)]
 
@@ -92,11 +93,11 @@ def _read_place(plateaus: Sequence[Plateau], profile: Profile, scale: float) -> 
         search = round(_SEARCH_PX / 2 * scale)
         found = find_pulse(profile, middle_px * scale, (left_level, right_level), inside, search)
         shift_px = None if found is None else found.centre / scale - middle_px
-        alone = len(between) == 1 and between[0].place is not None and between[0].place.mark.kind == "bar"
-        if found and shift_px is not None and alone and abs(left_level - right_level) < CONTRAST_MIN:
-            grown_px = (found.width / scale - between[0].width_px) / 2
-            return [Reading(mark, side, x, x + shift_px + (grown_px if side == "right" else -grown_px))
-                    for mark, side, x in edges]  # fmt: skip
+        if found is None or shift_px is None or abs(left_level - right_level) >= CONTRAST_MIN:
+            return [Reading(mark, side, x, None if shift_px is None else x + shift_px) for mark, side, x in edges]
+        wider_px = (found.width / scale - sum(weights)) / 2
+        return [Reading(mark, side, x, x + shift_px + (wider_px if x > middle_px else -wider_px))
+                for mark, side, x in edges]  # fmt: skip
     elif abs(left_level - right_level) >= CONTRAST_MIN:
         shift_px = _step_shift(plateaus, left_level, right_level, profile, scale)
     else:
@@ -139,15 +140,19 @@ def _stated(plateau: Plateau) -> float:
 
 def _edges(plateaus: Sequence[Plateau]) -> Iterator[tuple[Mark, Side, float]]:
     """Return the edges of readable marks between the first and the last stretch, each at its own place."""
-    for index, plateau in enumerate(plateaus):
+    for before, plateau in pairwise(plateaus):
         place = plateau.place
-        if place is None or place.mark.kind == "separator" or not place.mark.readable:
-            continue
-        if index > 0 and not place.mark.cut_left and _shows(place.x0_px, plateau.x0_px, plateaus[index - 1]):
+        if place and _can_be_read(place.mark, "left") and _shows(place.x0_px, plateau.x0_px, before):
             yield place.mark, "left", place.x0_px
-        if index < len(plateaus) - 1 and not place.mark.cut_right:
-            if _shows(place.x1_px, plateau.x1_px, plateaus[index + 1]):
-                yield place.mark, "right", place.x1_px
+    for plateau, after in pairwise(plateaus):
+        place = plateau.place
+        if place and _can_be_read(place.mark, "right") and _shows(place.x1_px, plateau.x1_px, after):
+            yield place.mark, "right", place.x1_px
+
+
+def _can_be_read(mark: Mark, side: Side) -> bool:
+    cut = mark.cut_left if side == "left" else mark.cut_right
+    return mark.readable and mark.kind != "separator" and not cut
 
 
 def _shows(edge_px: float, seen_px: float, beside: Plateau) -> bool:

@@ -14,7 +14,7 @@ from spanreel.verify.faults import Fault
 from spanreel.verify.picture import Picture, Profile
 from spanreel.verify.profile import runs
 
-LIKENESS_MIN = 0.9
+LIKENESS_MIN = 0.93
 """Correlation of each letter with the picture."""
 _LETTER_MIN_PX = 12
 

@@ -57,12 +57,11 @@ def ink_faults(pause: Pause, picture: Picture, colours: Iterable[str]) -> Iterat
             alike = _thick(alike & _plot(pause, picture))
         if not alike.any():
             continue
-        px2 = (2 / picture.scale) ** 2
         large = [region for region in _regions(alike, picture.scale) if region.area_px2 >= AREA_MIN_PX2]
         for region in sorted(large, key=lambda r: -r.area_px2)[:_MAX_REPORTED]:
             x0, y0, x1, y1 = region.box_px
-            yield Fault("ink", f"{colour} at x {x0:.0f}–{x1:.0f}, y {y0:.0f}–{y1:.0f} ({px2 and region.area_px2:.0f} px²)",
-                        "a mark in the ledger")  # fmt: skip
+            place = f"x {x0:.0f}–{x1:.0f}, y {y0:.0f}–{y1:.0f}"
+            yield Fault("ink", f"{region.area_px2:.0f} px² of {colour} at {place}", "a mark in the ledger")
 
 
 def _halved(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
@@ -71,7 +70,7 @@ def _halved(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
     total = even[0::2, 0::2].astype(np.uint16)
     for row, column in ((0, 1), (1, 0), (1, 1)):
         total += even[row::2, column::2]
-    return total.astype(np.float32) / 4
+    return total.astype(np.float32) / np.float32(4)
 
 
 def _known(pause: Pause, picture: Picture) -> Mask:

@@ -20,6 +20,11 @@ MOTION_ERROR_PX = 1.5
 MOTION_ERROR_FRAMES = 1.0
 _CONTRAST_MIN = 40.0
 _COLOUR_CONTRAST_MIN = 24.0
+_COLOUR_WEIGHT = 0.3
+_COLOUR_FROM_PX = 24.0
+_BEYOND_PX = 10.0
+_UNIFORM = 24.0
+"""Where what lies right of an edge differs by more, it cannot tell where the edge is."""
 _READABLE_FROM_PX = 5.0
 _SEARCH_PX = 80.0
 _REACH_PX = 4.0
@@ -28,6 +33,13 @@ _SAME_PX = 0.01
 _WHOLE_FROM_PX = 48.0
 _END_SAMPLE_PX = (12.0, 20.0)
 _SAME_LEVEL = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class _EdgeReading:
+    found_px: float
+    weight: float
+    """What its error counts; colour is coded at half the size and coarser, so an edge in it is less sharp."""
 
 
 @dataclass
@@ -80,24 +92,23 @@ class SegmentWatch:
             if frames > 1:
                 yield Fault("motion", f"its ends differ in {frames} frames", "a bar that appears whole", mark=mark_id)
 
-    def _follow(
-        self, motion: Motion, frame: int, picture: Picture, strips: dict[tuple[float, float], Profile]
-    ) -> None:
+    def _follow(self, motion: Motion, frame: int, picture: Picture, strips: dict[tuple[float, float], Profile]) -> None:
         mark = self._marks[motion.mark]
         px_per_frame = _px_per_frame(motion)
         expected_px = motion.from_px + px_per_frame * (frame - motion.first_frame)
         if expected_px - mark.x0_px < _READABLE_FROM_PX:
             return
-        errors = [found - expected_px for rows in probe_strips(mark)
-                  if (found := _right_edge(mark, expected_px, rows, picture, strips)) is not None]  # fmt: skip
-        if not errors:
+        readings = [reading for rows in probe_strips(mark)
+                    if (reading := _right_edge(mark, expected_px, rows, picture, strips)) is not None]  # fmt: skip
+        if not readings:
             return
-        off_px = max(errors, key=abs)
-        self.max_error_px = max(self.max_error_px, abs(off_px))
+        worst = max(readings, key=lambda reading: abs(reading.found_px - expected_px) * reading.weight)
+        off_px = worst.found_px - expected_px
         off_frames = abs(off_px / px_per_frame) if px_per_frame >= MOTION_ERROR_PX else 0.0
-        self.max_error_frames = max(self.max_error_frames, off_frames)
-        limit_px = MOTION_ERROR_PX / min(1.0, picture.scale)
-        if abs(off_px) > limit_px or off_frames > MOTION_ERROR_FRAMES / min(1.0, picture.scale):
+        self.max_error_px = max(self.max_error_px, abs(off_px) * worst.weight)
+        self.max_error_frames = max(self.max_error_frames, off_frames * worst.weight)
+        limit = worst.weight * min(1.0, picture.scale)
+        if abs(off_px) * limit > MOTION_ERROR_PX or off_frames * limit > MOTION_ERROR_FRAMES:
             fault = Fault("motion", f"right edge at {expected_px + off_px:.1f} px in frame {frame}",
                           f"{expected_px:.1f} px", mark=mark.id)  # fmt: skip
             if abs(off_px) > self._worst.get(mark.id, (0.0, fault))[0]:
@@ -152,10 +163,10 @@ class SegmentWatch:
         speed = _px_per_frame(longest) * self.fps / fit_of_ledger(axes[mark.axis]).px_per_ns / 1e9
         printed = [text.text for pause in (self.before, self.after) if pause for text in pause.texts
                    if is_replay_factor(text.text)]  # fmt: skip
-        stated = stated_factor(printed[0]) if printed else 1.0
+        stated = stated_factor(printed[0]) if printed else None
         if stated is not None and abs(speed / stated - 1) > _SPEED_SHARE:
-            yield Fault("motion", f"the trace plays at {speed:.3g} times real time",
-                        f"×{stated:.3g} as printed" if printed else "a printed factor", mark=mark.id)  # fmt: skip
+            seen = f"the trace plays at {speed:.3g} times real time"
+            yield Fault("motion", seen, f"×{stated:.3g} as printed", mark=mark.id)
 
 
 def stated_factor(words: str) -> float | None:
@@ -171,16 +182,18 @@ def stated_factor(words: str) -> float | None:
 def _right_edge(
     mark: Mark, expected_px: float, rows: tuple[float, float], picture: Picture,
     strips: dict[tuple[float, float], Profile],
-) -> float | None:  # fmt: skip
+) -> _EdgeReading | None:  # fmt: skip
     """Return the right edge of a growing bar, from brightness or else from colour, if either can tell it."""
     bright, *colours = levels(mark.colour)
     found = _edge_in(_strip(rows, picture, strips), bright, mark, expected_px, picture.scale, _CONTRAST_MIN)
     if found is not None:
-        return found
+        return _EdgeReading(found, 1.0)
+    if picture.scale < 1 or expected_px - mark.x0_px < _COLOUR_FROM_PX:
+        return None
     for profile, level in zip(picture.colour_strips(*rows), colours, strict=True):
         found = _edge_in(profile, level, mark, expected_px, picture.scale / 2, _COLOUR_CONTRAST_MIN)
         if found is not None:
-            return found
+            return _EdgeReading(found, _COLOUR_WEIGHT)
     return None
 
 
@@ -188,9 +201,9 @@ def _edge_in(
     profile: Profile, own: float, mark: Mark, expected_px: float, scale: float, contrast: float
 ) -> float | None:  # fmt: skip
     at = expected_px * scale
-    beyond = profile[round(at + 3) : round(at + 20 * scale)]
+    beyond = profile[round(at + 1 + 2 * scale) : round(at + 3 + _BEYOND_PX * scale)]
     ground = float(np.median(beyond)) if len(beyond) else own
-    if abs(own - ground) < contrast:
+    if abs(own - ground) < contrast or float(np.ptp(beyond)) > _UNIFORM:
         return None
     reach = min(_REACH_PX * scale + 1, max(2.0, (expected_px - mark.x0_px) * scale / 2))
     found = find_step(profile, at, own, ground, reach, round(_SEARCH_PX * scale))
@@ -210,7 +223,9 @@ def _chain_faults(mark: Mark, start_px: float, motions: list[Motion]) -> Iterato
     stations = [start_px] + [x for motion in motions for x in (motion.from_px, motion.to_px)] + [mark.x1_px]
     for left_off, goes_on in zip(stations[0::2], stations[1::2], strict=True):
         if abs(left_off - goes_on) > _SAME_PX:
-            yield Fault("motion", f"jumps from {left_off:.1f} to {goes_on:.1f} px", "growth without a jump", mark=mark.id)
+            yield Fault(
+                "motion", f"jumps from {left_off:.1f} to {goes_on:.1f} px", "growth without a jump", mark=mark.id
+            )
     if any(later.first_frame < earlier.last_frame for earlier, later in pairwise(motions)):
         yield Fault("motion", "two motions at once", "one after another", mark=mark.id)
     speeds = [_px_per_frame(m) for m in motions if m.last_frame - m.first_frame > 1]

@@ -17,11 +17,15 @@ from traces.bindings import Measured
 
 EDGE_ERROR_PX = 1.0
 """How far an edge may be off; in a smaller picture than 1080 rows, that many of its pixels."""
+_LEDGER_ERROR_PX = 0.5
 _COLOUR_ERROR = 12.0
 _COLOUR_FROM_PX = 16.0
 _SCALE_DRIFT_PX = 1.0
+_SCALE_FROM_EDGES = 3
 _CAP_Y_PX = (-12.0, -6.0)
 """Rows of a dimension line's cap above its middle."""
+_CAP_SEARCH = 12
+_INSTANT_PX = 0.1
 _GROUND_LEVEL = 30.0
 _READABLE = ("bar", "hairline")
 
@@ -57,6 +61,8 @@ def check_pause(pause: Pause, measured: Mapping[str, Measured], picture: Picture
     worst = _worst(readings)
     check.faults += _edge_faults(worst, tolerance_px)
     check.faults += _scale_drift(pause, worst, fits, tolerance_px)
+    check.faults += _ledger_faults(placed)
+    check.faults += _instant_faults(placed)
     check.faults += _cap_faults(placed, picture, tolerance_px)
     check.faults += _colour_faults(strips, picture)
     check.faults += _unlisted_faults(pause, bands, picture)
@@ -102,35 +108,57 @@ def _scale_drift(
 ) -> Iterator[Fault]:
     """Say so when the bars of an axis are off in proportion to time: they are drawn at another scale."""
     for axis in pause.axes:
-        own = [(r.expected_px - fits[axis.id].x0_px, r.found_px - r.expected_px) for r in worst.values()
-               if r.mark.axis == axis.id and axis.id in fits and r.found_px is not None]  # fmt: skip
-        if len(own) < 3 or max(abs(error) for _, error in own) <= tolerance_px:
+        off = [(r.expected_px - fits[axis.id].x0_px, r.found_px - r.expected_px) for r in worst.values()
+               if r.mark.axis == axis.id and axis.id in fits and r.found_px is not None
+               and r.error_px > tolerance_px]  # fmt: skip
+        stretches = sorted(error / way for way, error in off if way > 0)
+        if len(stretches) < _SCALE_FROM_EDGES:
             continue
-        weight = sum(way * way for way, _ in own)
-        stretch = sum(way * error for way, error in own) / weight if weight else 0.0
-        rest = max(abs(error - stretch * way) for way, error in own)
-        if abs(stretch) * (axis.x1_px - axis.x0_px) > _SCALE_DRIFT_PX and rest <= tolerance_px:
+        stretch = stretches[len(stretches) // 2]
+        alike = sum(abs(error - stretch * way) <= tolerance_px for way, error in off)
+        if abs(stretch) * (axis.x1_px - axis.x0_px) > _SCALE_DRIFT_PX and alike > len(off) / 2:
             yield Fault("scale", f"bars at {1 + stretch:.4f} times the axis's scale", "1", mark=f"axis {axis.id}")
+
+
+def _ledger_faults(placed: Iterable[Place]) -> Iterator[Fault]:
+    """The ledger itself says the edges that the trace and the drawn scale give."""
+    for place in placed:
+        mark = place.mark
+        off_px = max(abs(mark.x0_px - place.x0_px), abs(mark.x1_px - place.x1_px))
+        if off_px > _LEDGER_ERROR_PX:
+            stated = f"the ledger says {mark.x0_px:.1f}–{mark.x1_px:.1f} px"
+            yield Fault("edge", stated, f"{place.x0_px:.1f}–{place.x1_px:.1f} px", mark=mark.id)
+
+
+def _instant_faults(placed: Iterable[Place]) -> Iterator[Fault]:
+    """A hairline or a separator covers the instant that it stands for."""
+    for place in placed:
+        x_px = place.instant_px
+        if x_px is not None and not place.x0_px - _INSTANT_PX <= x_px <= place.x1_px + _INSTANT_PX:
+            seen = f"covers {place.x0_px:.1f}–{place.x1_px:.1f} px"
+            yield Fault("edge", seen, f"its instant at {x_px:.1f} px", mark=place.mark.id)
 
 
 def _cap_faults(placed: Iterable[Place], picture: Picture, tolerance_px: float) -> Iterator[Fault]:
     """Read the caps of dimension lines; where two lines meet, the one's cap may serve both."""
+    half_px = BRACKET_LINE_PX / 2
     for place in placed:
-        mark = place.mark
-        if mark.kind != "bracket":
+        if place.mark.kind != "bracket":
             continue
-        middle_px, half_px = (mark.y0_px + mark.y1_px) / 2, BRACKET_LINE_PX / 2
-        profile = picture.strip(middle_px + _CAP_Y_PX[0], middle_px + _CAP_Y_PX[1])
-        for side, x_px, caps in (
-            ("left", place.x0_px, (place.x0_px + half_px, place.x0_px - half_px)),
-            ("right", place.x1_px, (place.x1_px - half_px,)),
-        ):
-            found = [find_pulse(profile, cap * picture.scale, (_GROUND_LEVEL, _GROUND_LEVEL), levels(mark.colour)[0], 12)
-                     for cap in caps]  # fmt: skip
-            errors = [abs(pulse.centre / picture.scale - cap) for pulse, cap in zip(found, caps, strict=True) if pulse]
+        left = [place.x0_px + half_px, place.x0_px - half_px]
+        for side, x_px, caps in (("left", place.x0_px, left), ("right", place.x1_px, [place.x1_px - half_px])):
+            errors = [error for cap_px in caps if (error := _cap_error(place.mark, cap_px, picture)) is not None]
             if min(errors, default=tolerance_px + 1) > tolerance_px:
                 seen = f"a cap {min(errors):.1f} px off" if errors else "no cap"
-                yield Fault("edge", seen, f"{side} end at {x_px:.1f} px", mark=mark.id)
+                yield Fault("edge", seen, f"{side} end at {x_px:.1f} px", mark=place.mark.id)
+
+
+def _cap_error(mark: Mark, cap_px: float, picture: Picture) -> float | None:
+    middle_px = (mark.y0_px + mark.y1_px) / 2
+    profile = picture.strip(middle_px + _CAP_Y_PX[0], middle_px + _CAP_Y_PX[1])
+    ground = (_GROUND_LEVEL, _GROUND_LEVEL)
+    found = find_pulse(profile, cap_px * picture.scale, ground, levels(mark.colour)[0], _CAP_SEARCH)
+    return abs(found.centre / picture.scale - cap_px) if found else None
 
 
 def _colour_faults(strips: Iterable[Strip], picture: Picture) -> Iterator[Fault]:

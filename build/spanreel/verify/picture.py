@@ -76,7 +76,7 @@ class Picture:
 
 
 def _mean_row(part: Plane) -> Profile:
-    total = part[0].astype(np.float32)
+    total: Profile = part[0].astype(np.float32)
     for row in part[1:]:
         total += row
     return total / np.float32(len(part))

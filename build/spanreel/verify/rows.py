@@ -13,6 +13,7 @@ from traces.bindings import Measured
 THIN_PX = 3.0
 """Narrower marks cannot be read; they are drawn true and named by a marker."""
 BRACKET_LINE_PX = 4.0
+OUTLINE_PX = 3.0
 _MASK_MARGIN_PX = 3.0
 _LENS_FRAME_PX = 4.0
 
@@ -76,8 +77,9 @@ def places(pause: Pause, measured: Mapping[str, Measured], fits: Mapping[str, Fi
 
 def probe_strips(mark: Mark) -> list[tuple[float, float]]:
     """Return the rows in which a mark's edges can be read: near its top and its bottom, inside its outline."""
-    depth = 5.0 if mark.pattern == "solid" else 3.0
-    return [(mark.y0_px + 1, mark.y0_px + depth), (mark.y1_px - depth, mark.y1_px - 1)]
+    if mark.pattern == "solid":
+        return [(mark.y0_px + 1, mark.y0_px + 5), (mark.y1_px - 5, mark.y1_px - 1)]
+    return [(mark.y0_px, mark.y0_px + OUTLINE_PX), (mark.y1_px - OUTLINE_PX, mark.y1_px)]
 
 
 def strip(pause: Pause, placed: Iterable[Place], y0_px: float, y1_px: float) -> Strip:
@@ -107,8 +109,8 @@ def _place(mark: Mark, value: Measured, fit: Fit, axis: Axis) -> Place:
     if mark.kind == "marker":
         return Place(mark, mark.x0_px, mark.x1_px)
     x0_px, x1_px = fit.x(start_ns), fit.x(start_ns + value.value)
-    left, right = min(tick.x_px for tick in axis.ticks), max(tick.x_px for tick in axis.ticks)
-    return Place(mark, max(x0_px, left) if mark.cut_left else x0_px, min(x1_px, right) if mark.cut_right else x1_px)
+    left_px = max(x0_px, axis.x0_px) if mark.cut_left else x0_px
+    return Place(mark, left_px, min(x1_px, axis.x1_px) if mark.cut_right else x1_px)
 
 
 def fit_of_ledger(axis: Axis) -> Fit:

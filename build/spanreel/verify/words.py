@@ -38,7 +38,9 @@ def label_faults(pause: Pause, clip: Clip, subjects: Subjects, trace_set: TraceS
         if tick_of(text, pause.axes) is None:
             typed = _typed_numbers(text, _known_words(pause, clip, subjects, trace_set))
             if typed:
-                yield Fault("label", f"{typed[0]!r} in {text.text!r} is bound to nothing", "a measurement", mark=text.id)
+                yield Fault(
+                    "label", f"{typed[0]!r} in {text.text!r} is bound to nothing", "a measurement", mark=text.id
+                )
 
 
 def layout_faults(pause: Pause) -> Iterator[Fault]:
