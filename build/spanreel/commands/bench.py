@@ -1,0 +1,60 @@
+"""``spanreel bench``: speed, measured side by side with a baseline in the same run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from spanreel import packages, paths
+from spanreel.errors import InputError, SpanreelError
+
+_LATER = ("engine", "tracing", "kernels")
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["render", *_LATER]))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+def command(what: str, as_json: bool) -> None:
+    """Measure speed, side by side with a baseline, both in this run.
+
+    Raises:
+        InputError: The benchmark comes in a later version.
+    """
+    if what in _LATER:
+        raise InputError(f"bench {what} comes in a later version; there is: spanreel bench render")
+    figures = _render()
+    if as_json:
+        click.echo(json.dumps(figures, indent=1))
+        return
+    click.echo("one scene, 40 labels and 40 growing bars at 1920×1080, drawn both ways, one after the other")
+    click.echo(f"baseline: {figures[0]['baseline']}\n")
+    click.echo(f"{'':<16}{'spanreel':>12}{'baseline':>12}{'ratio':>8}  target")
+    for figure in figures:
+        click.echo(_row(figure))
+
+
+def _render() -> list[dict[str, Any]]:
+    packages.require("render")
+    from scenes.render.bench import bench_render
+    from scenes.render.errors import RenderError
+    from scenes.render.fonts import prepare_fonts
+
+    fonts = paths.CACHE / "fonts"
+    try:
+        prepare_fonts(paths.NODE_MODULES, fonts)
+        return bench_render(fonts, paths.THEME)
+    except RenderError as error:
+        failure = SpanreelError(str(error))
+        failure.exit_code = error.exit_code
+        raise failure from error
+
+
+def _row(figure: dict[str, Any]) -> str:
+    unit = figure["unit"]
+    value, baseline = f"{figure['value']:.1f} {unit}", f"{figure['baseline_value']:.1f} {unit}"
+    row = f"{figure['figure']:<16}{value:>12}{baseline:>12}{figure['ratio']:>7.1f}×"
+    if figure["target"] is None:
+        return row
+    return f"{row}  ≤ {figure['target']:g} {unit}: {'met' if figure['met'] else 'missed'}"
