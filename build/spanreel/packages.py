@@ -20,14 +20,22 @@ INSTALL: dict[Half, str] = {"render": "make deck", "engine": "make setup-engine"
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(;(?P<marker>.*))?")
 
 
+def version(name: str) -> str | None:
+    """Return the installed version of a package, None where it is missing."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
 def versions(extra: str) -> dict[str, str | None]:
     """Return the installed version of each package of an extra and of the base, None for one that is missing."""
-    return {name: _version(name) for name in _required(extra)}
+    return {name: version(name) for name in _required(extra)}
 
 
 def missing(extra: str) -> list[str]:
     """Return the packages of an extra and of the base that are not installed."""
-    return [name for name, version in versions(extra).items() if version is None]
+    return [name for name, found in versions(extra).items() if found is None]
 
 
 def require(half: Half) -> None:
@@ -55,13 +63,6 @@ def _required(extra: str) -> list[str]:
         if wanted and ("sys_platform" not in marker or sys.platform == "linux"):
             names.append(parsed["name"])
     return names
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from spanreel import packages, paths
-from spanreel.errors import InputError, SpanreelError
+from spanreel.errors import EnvironmentLackError, InputError, SpanreelError
 
 _LATER = ("engine", "tracing", "kernels")
 
@@ -46,9 +46,8 @@ def _render() -> list[dict[str, Any]]:
         prepare_fonts(paths.NODE_MODULES, fonts)
         return bench_render(fonts, paths.THEME)
     except RenderError as error:
-        failure = SpanreelError(str(error))
-        failure.exit_code = error.exit_code
-        raise failure from error
+        kind = EnvironmentLackError if error.exit_code == EnvironmentLackError.exit_code else SpanreelError
+        raise kind(str(error)) from error
 
 
 def _row(figure: dict[str, Any]) -> str:
