@@ -20,13 +20,17 @@ from spanreel import paths
 from spanreel.deck import DECK_FILE, DECK_VERSION, BuiltClip, BuiltSlide, Deck, Output
 from spanreel.film import Chapter, Shot, write_film
 from spanreel.holds import first_frames, hold_frames
-from spanreel.plan import Look, Unit
+from spanreel.plan import HEIGHTS_PX, Unit
 from spanreel.units import SUMS_FILE, read_clip
 from traces import TraceSet
 from traces.storage import canonical_json, digest
 
 FILM_FILE, PAGE_FILE, SHEET_FILE = "deck.mp4", "deck.html", "contact-sheet.png"
 CLIPS_DIR, STILLS_DIR = "clips", "stills"
+FORMAT_FILES = {"html": PAGE_FILE, "mp4": FILM_FILE, "png": SHEET_FILE}
+"""The file that shows that a deck was made in a format."""
+FILM_FORMATS = frozenset({"html", "mp4"})
+"""The formats that need the clips as film; stills are enough for the others."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,8 @@ class Parts:
     units: Sequence[Unit]
     folders: Mapping[str, Path]
     """Folder of each drawn clip, by clip id."""
-    look: Look
+    quality: str
+    theme_file: Path
 
 
 class Assembly:
@@ -116,7 +121,7 @@ class Assembly:
             for unit in self._parts.units
         ]
         copies = copy_stills(pictures, self._folder / STILLS_DIR)
-        background = load_theme(self._parts.look.theme_file).colour.background
+        background = load_theme(self._parts.theme_file).colour.background
         write_sheets(copies, background, self._folder / SHEET_FILE)
 
     def _write_page(self, deck: Deck) -> None:
@@ -126,8 +131,8 @@ class Assembly:
         write_page(self._folder, deck, dict(self._parts.folders), recorded, self._folder / PAGE_FILE)
 
     def _deck(self) -> Deck:
-        trace_set, theme = self._parts.trace_set, load_theme(self._parts.look.theme_file)
-        height_px = self._parts.look.height_px
+        trace_set, theme = self._parts.trace_set, load_theme(self._parts.theme_file)
+        height_px = HEIGHTS_PX[self._parts.quality]
         return Deck(
             deck_version=DECK_VERSION,
             set=trace_set.name,
@@ -167,15 +172,15 @@ class Assembly:
 
 
 def install(staged: Path, folder: Path, deck: Deck) -> None:
-    """Move a finished deck to its folder, the manifest last, and remove what was left of clips that are gone."""
+    """Move a finished deck to its folder, the manifest last, and remove pictures that are no longer part of it."""
     for output in deck.outputs:
         target = folder / output.file
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(staged / output.file, target)
     os.replace(staged / DECK_FILE, folder / DECK_FILE)
     listed = {folder / output.file for output in deck.outputs}
-    for kind in (CLIPS_DIR, STILLS_DIR):
-        for file in (folder / kind).rglob("*"):
+    for made in {file.relative_to(folder).parts[0] for file in listed if file.parent != folder}:
+        for file in (folder / made).rglob("*"):
             if file.is_file() and file not in listed:
                 file.unlink()
     shutil.rmtree(staged)

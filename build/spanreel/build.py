@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from slides.talk import Slide
 from spanreel import paths
-from spanreel.assemble import Assembly, Parts, install
+from spanreel.assemble import FILM_FORMATS, FORMAT_FILES, Assembly, Parts, install
 from spanreel.deck import Deck, load_deck
 from spanreel.errors import InputError
 from spanreel.lock import WAIT_S, sole_build
-from spanreel.plan import Look, Unit, drawable, npm_version, plan_units, python_version, the_talk
+from spanreel.plan import Look, Mode, Unit, drawable, npm_version, plan_units, python_version, the_talk
 from spanreel.render import RENDERER, Renderer
 from spanreel.report import Report
 from spanreel.sources import digest_files
@@ -22,7 +22,6 @@ from spanreel.units import UnitCache
 from traces import TraceSet, load_set
 from traces.storage import canonical_json, digest
 
-FORMATS = ("html", "mp4", "png")
 DEFAULT_FORMATS = ("html", "mp4")
 
 _INPUTS_FILE = ".inputs"
@@ -51,11 +50,9 @@ class Order:
     renderer: Sequence[str] = RENDERER
     lock_wait_s: float = WAIT_S
 
-    @property
-    def look(self) -> Look:
-        """How its pictures are drawn: without film if only stills are wanted."""
-        films = {"html", "mp4"} & set(self.formats)
-        return Look(self.quality, "film" if films else "stills", self.theme_file)
+    def look(self, mode: Mode) -> Look:
+        """Return how its pictures are drawn."""
+        return Look(self.quality, mode, self.theme_file)
 
 
 @dataclass(frozen=True)
@@ -80,16 +77,42 @@ def build(order: Order, report: Report) -> Built:
     for line in left_out:
         report.say(line)
     slides = _chosen(slides, order.only)
-    units = plan_units(slides, trace_set, order.look)
     folder = (order.out_dir or _usual_folder(trace_set, order.only)).absolute()
-    inputs = _inputs(order, units)
+    cache = UnitCache(order.cache_dir)
     with sole_build(folder, order.lock_wait_s):
+        formats, units = _settle(order, slides, trace_set, cache, folder)
+        inputs = _inputs(order, formats, units)
         if (deck := _current(folder, inputs)) is not None:
             return Built(folder, deck, unchanged=True)
-        folders = Renderer(UnitCache(order.cache_dir), report, order.renderer).folders(units, order.num_jobs)
-        deck = _assemble(Parts(trace_set, slides, units, folders, order.look), order.formats, folder)
+        folders = Renderer(cache, report, order.renderer).folders(units, order.num_jobs)
+        deck = _assemble(Parts(trace_set, slides, units, folders, order.quality, order.theme_file), formats, folder)
         (folder / _INPUTS_FILE).write_text(inputs, encoding="ascii")
     return Built(folder, deck, unchanged=False)
+
+
+def _settle(
+    order: Order, slides: list[Slide], trace_set: TraceSet, cache: UnitCache, folder: Path
+) -> tuple[set[str], list[Unit]]:
+    """Return the formats to make, and the units they need.
+
+    What stands in the folder already is made again, so that its files belong together; but stills alone are not kept
+    waiting for a film that would have to be drawn first.
+    """
+    formats = set(order.formats)
+    together = formats | _standing_formats(folder)
+    film = plan_units(slides, trace_set, order.look("film"))
+    if formats & FILM_FORMATS or (together & FILM_FORMATS and all(cache.has(unit.hash) for unit in film)):
+        return together, film
+    return formats, plan_units(slides, trace_set, order.look("stills"))
+
+
+def _standing_formats(folder: Path) -> set[str]:
+    """Return the formats that the deck in a folder was made in."""
+    try:
+        files = {output.file for output in load_deck(folder).outputs}
+    except InputError:
+        return set()
+    return {name for name, file in FORMAT_FILES.items() if file in files}
 
 
 def _chosen(slides: list[Slide], only: str | None) -> list[Slide]:
@@ -106,7 +129,7 @@ def _usual_folder(trace_set: TraceSet, only: str | None) -> Path:
     return paths.OUT / (f"{trace_set.name}-only-{only}" if only else trace_set.name)
 
 
-def _assemble(parts: Parts, formats: Sequence[str], folder: Path) -> Deck:
+def _assemble(parts: Parts, formats: Collection[str], folder: Path) -> Deck:
     staged = folder / _STAGING_DIR
     shutil.rmtree(staged, ignore_errors=True)
     staged.mkdir()
@@ -119,7 +142,7 @@ def _assemble(parts: Parts, formats: Sequence[str], folder: Path) -> Deck:
     return deck
 
 
-def _inputs(order: Order, units: list[Unit]) -> str:
+def _inputs(order: Order, formats: Collection[str], units: list[Unit]) -> str:
     """Return one digest over everything that the deck's files depend on."""
     own = [*(paths.ROOT / "slides").rglob("*"), *(paths.ROOT / "build" / "spanreel").glob("*.py")]
     files = sorted(file for file in own if file.is_file() and "__pycache__" not in file.parts)
@@ -127,7 +150,7 @@ def _inputs(order: Order, units: list[Unit]) -> str:
         "units": {unit.clip: unit.hash for unit in units},
         "set": digest((order.set_dir / "set.json").read_bytes()),
         "set_dir": str(order.set_dir),
-        "formats": sorted(order.formats),
+        "formats": sorted(formats),
         "sources": digest_files(files),
         "python": {name: python_version(name) for name in _ASSEMBLERS},
         "npm": npm_version("reveal.js"),

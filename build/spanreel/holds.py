@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from scenes.ledger import Clip, Pause
 
@@ -43,8 +42,3 @@ def first_frames(clips: Sequence[Clip], holds: Sequence[Sequence[int]]) -> list[
         firsts.append(starts[:-1])
         now = starts[-1]
     return firsts
-
-
-def ends(firsts: Sequence[int], end: int) -> list[tuple[int, int]]:
-    """Pair each first frame with where it ends: the next one, or the given end."""
-    return list(pairwise([*firsts, end]))

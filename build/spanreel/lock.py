@@ -31,8 +31,10 @@ def sole_build(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     try:
         with FileLock(folder / LOCK_FILE, timeout=wait_s):
             pid_file.write_text(str(os.getpid()), encoding="ascii")
-            yield
-            pid_file.unlink(missing_ok=True)
+            try:
+                yield
+            finally:
+                pid_file.unlink(missing_ok=True)
     except Timeout as error:
         raise EnvironmentLackError(
             f"process {_pid(pid_file)} is building in {folder}; wait for it, or build elsewhere with -o"

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from spanreel import paths
-from spanreel.assemble import FILM_FILE, PAGE_FILE, SHEET_FILE
-from spanreel.build import DEFAULT_FORMATS, FORMATS, Built, Order, build, num_cores
+from spanreel.assemble import FILM_FILE, FORMAT_FILES, PAGE_FILE, SHEET_FILE
+from spanreel.build import DEFAULT_FORMATS, Built, Order, build, num_cores
 from spanreel.errors import EnvironmentLackError, InputError
 from spanreel.plan import HEIGHTS_PX
 from spanreel.report import Report
@@ -25,7 +25,7 @@ _HOW_TO_OPEN = {
 @click.option("--set", "set_name", metavar="NAME", help="Trace set, by name or path; else the talk's own.")
 @click.option("-q", "--quality", type=click.Choice(list(HEIGHTS_PX)), default="hd", help="Picture size.")
 @click.option(
-    "-f", "--format", "formats", multiple=True, type=click.Choice([*FORMATS, "pdf"]), help="May be given again."
+    "-f", "--format", "formats", multiple=True, type=click.Choice([*FORMAT_FILES, "pdf"]), help="May be given again."
 )
 @click.option("-o", "--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Output folder.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes that draw; else one a core.")
