@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 
 from demo_engine.console import say
 from demo_engine.errors import EngineError
@@ -28,8 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one line."""
+        self.exit(2, f"error: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m demo_engine", description="A small LLM serving engine whose every stage leaves a span."
     )
     verbs = parser.add_subparsers(required=True, metavar="VERB")
@@ -39,8 +46,9 @@ def _parser() -> argparse.ArgumentParser:
 
     serve = verbs.add_parser("serve", help="Serve the OpenAI-compatible API on this machine.")
     serve.add_argument("--host", default="127.0.0.1", help="a loopback address (default: %(default)s)")
-    serve.add_argument("--port", type=int, default=0, help="0 takes a free one (default: %(default)s)")
+    serve.add_argument("--port", type=_port, default=0, help="0 takes a free one (default: %(default)s)")
     serve.add_argument("--token", help=f"default: ${TOKEN_VARIABLE}, or a new one for each run")
+    serve.add_argument("--with-stdin", action="store_true", help="stop when standard input closes")
     serve.set_defaults(run=_serve)
 
     profile = verbs.add_parser("profile", help="Measure this machine and write a trace set.")
@@ -54,8 +62,22 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (model, serve, profile):
         verb.add_argument("--model", default=None, help="a Llama-type model's folder (default: the packaged SmolLM2)")
     for verb in (serve, profile):
-        verb.add_argument("--threads", type=int, default=1, help="threads of the runner (default: %(default)s)")
+        verb.add_argument("--threads", type=_threads, default=1, help="threads of the runner (default: %(default)s)")
     return parser
+
+
+def _port(text: str) -> int:
+    return _integer(text, 0, 65535)
+
+
+def _threads(text: str) -> int:
+    return _integer(text, 1, 1024)
+
+
+def _integer(text: str, low: int, high: int) -> int:
+    if not text.isdecimal() or not low <= int(text) <= high:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
+    return int(text)
 
 
 def _model(options: argparse.Namespace) -> int:
@@ -74,7 +96,7 @@ def _serve(options: argparse.Namespace) -> int:
     token = options.token or os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(32)
     folder = open_model(options.model or DEFAULT_MODEL)
     config = EngineConfig(num_threads=options.threads, max_model_len=folder.config()["max_position_embeddings"])
-    return serve(ServeOptions(folder, options.host, options.port, token, config))
+    return serve(ServeOptions(folder, options.host, options.port, token, config, with_stdin=options.with_stdin))
 
 
 def _profile(options: argparse.Namespace) -> int:

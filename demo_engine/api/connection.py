@@ -18,12 +18,13 @@ KEEPALIVE_S = 75.0
 class Connection(web.RequestHandler):
     """aiohttp's protocol with a timer from the first byte to the end of the headers."""
 
-    __slots__ = ("_deadline", "_loop", "_server")
+    __slots__ = ("_deadline", "_is_idle", "_server")
 
     def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=0)
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
+        self._is_idle = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or refuse it when there are too many."""
@@ -35,17 +36,25 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; between two requests this is where the next one begins."""
-        if self._deadline is None and self._current_request is None:
+        if self._is_idle and self._deadline is None:
             self._start_deadline()
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Forget the timer."""
-        self.headers_read()
+        self._stop_deadline()
         super().connection_lost(exc)
 
     def headers_read(self) -> None:
         """Stop the timer: a handler has the request."""
+        self._is_idle = False
+        self._stop_deadline()
+
+    def reply_done(self) -> None:
+        """Be ready for the connection's next request."""
+        self._is_idle = True
+
+    def _stop_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

@@ -26,10 +26,12 @@ class Guard:
     def __init__(self, token: str) -> None:
         self._expected = f"Bearer {token}".encode()
         self._hosts: frozenset[str] = frozenset()
+        self._origins: frozenset[str] = frozenset()
 
     def allow(self, port: int) -> None:
         """Accept this port's names of the loopback interface."""
         self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
 
     def middleware(self) -> Middleware:
         """Return the middleware for the application."""
@@ -41,24 +43,31 @@ class Guard:
             if isinstance(connection, Connection):
                 connection.headers_read()
             try:
-                self._check(request)
-                return await handler(request)
-            except ApiError as error:
-                return error.response()
-            except web.HTTPException as error:
-                return ApiError(error.status, f"{request.method} {request.path}: {error.reason}").response()
-            except Exception:
-                _log.exception("%s %s failed", request.method, request.path)
-                return ApiError(500, "internal error; see the server's log").response()
+                return await self._answer(request, handler)
+            finally:
+                if isinstance(connection, Connection):
+                    connection.reply_done()
 
         return guarded
+
+    async def _answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            self._check(request)
+            return await handler(request)
+        except ApiError as error:
+            return error.response()
+        except web.HTTPException as error:
+            return ApiError(error.status, f"{request.method} {request.path}: {error.reason}").response()
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.path)
+            return ApiError(500, "internal error; see the server's log").response()
 
     def _check(self, request: web.Request) -> None:
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             raise ApiError(403, "this host name is not served; use the printed address", code="host_not_allowed")
         origins = request.headers.getall("Origin", [])
-        if any(origin.removeprefix("http://") not in self._hosts for origin in origins) or len(origins) > 1:
+        if any(origin not in self._origins for origin in origins) or len(origins) > 1:
             raise ApiError(403, "requests from other sites are refused", code="origin_not_allowed")
         if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
             raise ApiError(403, "requests from other sites are refused", code="origin_not_allowed")

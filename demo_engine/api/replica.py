@@ -99,15 +99,11 @@ class Replica(asyncio.Protocol):
             EngineError: It could not load the model.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        environment = os.environ | {
-            "OMP_NUM_THREADS": str(self.config.num_threads),
-            "OMP_WAIT_POLICY": "passive",  # a spinning thread would take the core that another process needs
-        }
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "demo_engine.runner", str(theirs.fileno()), str(self._model_folder),
-                msgspec.json.encode(self.config).decode(), pass_fds=[theirs.fileno()], env=environment,
-                stdin=asyncio.subprocess.DEVNULL,
+                msgspec.json.encode(self.config).decode(), pass_fds=[theirs.fileno()],
+                env=os.environ | self.config.environment, stdin=asyncio.subprocess.DEVNULL,
             )  # fmt: skip
         await asyncio.get_running_loop().create_connection(lambda: self, sock=ours)
         await self._ready_event.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from demo_engine.errors import UsageError
 from demo_engine.weights import ModelFolder
 
 DRAIN_S = 2.0
+STDIN = 0
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,12 @@ class ServeOptions:
     token: str = field(repr=False)
     config: EngineConfig = field(default_factory=EngineConfig)
     max_num_queued: int = 32
+    with_stdin: bool = False
+    """Stop when standard input closes, so that a server does not outlive the process that started it."""
 
 
 def serve(options: ServeOptions) -> int:
-    """Serve until a signal asks to stop; returns the exit code.
+    """Serve until a signal asks to stop; returns the exit code, 1 if the engine was lost meanwhile.
 
     Raises:
         UsageError: The address is not this machine's own, or the port is taken.
@@ -68,7 +72,7 @@ async def _serve(options: ServeOptions) -> int:
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
     await runner.setup()
     loop = asyncio.get_running_loop()
-    with _stop_signals(loop) as stop:
+    with _stop_requests(loop, options.with_stdin) as stop:
         try:
             listener = await _listen(runner, options)
             port = listener.sockets[0].getsockname()[1]
@@ -77,11 +81,12 @@ async def _serve(options: ServeOptions) -> int:
             say(f"spanreel engine at http://{host}:{port}")
             say(f"token {options.token}")
             await _until_stopped(replica, stop)
+            exit_code = 0 if replica.lost is None else 1
             listener.close()
         finally:
             await replica.stop()
             await runner.cleanup()
-    return 0
+    return exit_code
 
 
 async def _listen(runner: web.AppRunner, options: ServeOptions) -> asyncio.Server:
@@ -112,12 +117,22 @@ async def _until_stopped(replica: Replica, stop: asyncio.Event) -> None:
 
 
 @contextlib.contextmanager
-def _stop_signals(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Event]:
+def _stop_requests(loop: asyncio.AbstractEventLoop, with_stdin: bool) -> Iterator[asyncio.Event]:
+    """Yield an event that is set by a signal, or when standard input closes."""
     stop = asyncio.Event()
+
+    def stdin_readable() -> None:
+        if not os.read(STDIN, 4096):
+            stop.set()
+            loop.remove_reader(STDIN)
+
+    if with_stdin:
+        loop.add_reader(STDIN, stdin_readable)
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
         yield stop
     finally:
+        loop.remove_reader(STDIN)
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator
 
@@ -14,6 +15,7 @@ from demo_engine.api.generation import Delta, Generation
 from demo_engine.api.replies import DONE, Reply, sse
 from demo_engine.recorder.server_trace import ServerSpan
 
+_log = logging.getLogger(__name__)
 SPANS_HEADER = "X-Spanreel-Spans"
 _HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -52,14 +54,22 @@ async def stream_reply(
                 generation.stages.mark("write")
             if payload:
                 await response.write(payload)
-    except ApiError as error:
-        with contextlib.suppress(ConnectionError):
-            await response.write(sse(error.body()) + DONE)
     except ConnectionError:
         return response  # the client has left; the request is cancelled on the way out
+    except ApiError as error:
+        await _break_off(response, error)
+    except Exception:
+        _log.exception("%s failed", generation.id)
+        await _break_off(response, ApiError(500, "internal error; see the server's log"))
     with contextlib.suppress(ConnectionError):
         await response.write_eof()
     return response
+
+
+async def _break_off(response: web.StreamResponse, error: ApiError) -> None:
+    """End the stream with the error as its one terminal event."""
+    with contextlib.suppress(ConnectionError):
+        await response.write(sse(error.body()) + DONE)
 
 
 def _ending(generation: Generation, reply: Reply, delta: Delta) -> bytes:

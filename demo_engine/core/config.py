@@ -23,6 +23,14 @@ class EngineConfig:
     """Threads of the runner."""
 
     @property
+    def environment(self) -> dict[str, str]:
+        """Return what the runner's process needs in its environment before torch is loaded."""
+        return {
+            "OMP_NUM_THREADS": str(self.num_threads),
+            "OMP_WAIT_POLICY": "passive",  # a spinning thread would take the core that another process needs
+        }
+
+    @property
     def max_request_tokens(self) -> int:
         """Most tokens that one request can ever hold: the model's limit, or the whole pool."""
         return min(self.max_model_len, self.num_kv_blocks * self.block_size)

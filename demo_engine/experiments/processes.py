@@ -15,6 +15,7 @@ import msgspec
 
 from demo_engine.cli import TOKEN_VARIABLE
 from demo_engine.client.records import RunPlan, RunResult
+from demo_engine.core.config import EngineConfig
 from demo_engine.errors import EngineError
 from demo_engine.recorder.calibration import Calibration
 
@@ -38,7 +39,7 @@ def running_server(model: str, num_threads: int) -> Iterator[Server]:
         EngineError: It ended before it was ready.
     """
     token = secrets.token_urlsafe(32)
-    arguments = ["serve", "--port", "0", "--threads", str(num_threads), "--model", model]
+    arguments = ["serve", "--port", "0", "--with-stdin", "--threads", str(num_threads), "--model", model]
     with _child(["demo_engine", *arguments], token) as process:
         url = ""
         for line in process.stdout or ():
@@ -88,7 +89,7 @@ def measure_calibration(num_threads: int) -> Calibration:
         EngineError: The calibration failed.
     """
     command = [sys.executable, "-m", "demo_engine.runner.calibrate", str(num_threads)]
-    environment = os.environ | {"OMP_NUM_THREADS": str(num_threads), "OMP_WAIT_POLICY": "passive"}
+    environment = os.environ | EngineConfig(num_threads=num_threads).environment
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise EngineError(f"the calibration ended with exit code {done.returncode}")
@@ -100,7 +101,13 @@ def _child(module_and_arguments: list[str], token: str) -> Iterator[subprocess.P
     command = [sys.executable, "-m", *module_and_arguments]
     environment = os.environ | {TOKEN_VARIABLE: token}
     process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        start_new_session=True,  # Ctrl-C is for this process, which then stops its children in order
     )
     try:
         with process:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from demo_engine.core.config import EngineConfig
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.host import Unknown, cpu_name, num_cores, stable_facts, volatile_facts
 from traces.schema import Fingerprint
@@ -48,7 +49,8 @@ def _software(calibration: Calibration) -> Iterator[tuple[str, Any]]:
             yield package, importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             yield package, Unknown("not installed")
-    yield "environment", {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    variables = os.environ | EngineConfig(num_threads=calibration.num_threads).environment
+    yield "environment", {name: variables[name] for name in _VARIABLES if name in variables}
 
 
 def _speeds(calibration: Calibration) -> Iterator[tuple[str, Any]]:

@@ -51,6 +51,19 @@ def test_a_busy_machine_is_refused_with_the_way_out(monkeypatch, capsys, tmp_pat
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "arguments", [["serve", "--port", "99999"], ["serve", "--threads", "0"], ["profile"], ["brew"], []]
+)
+def test_a_wrong_argument_is_one_line_and_exit_code_2(arguments, capsys):
+    """The line says what is wrong and where to look."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    assert "--help" in line
+
+
 def test_an_unknown_model_is_a_usage_error(capsys):
     """Exit code 2, one line, no traceback."""
     assert main(["model", "--model", "no-such-model"]) == 2

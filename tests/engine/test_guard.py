@@ -129,7 +129,7 @@ def test_the_loopback_names_with_the_port_are_served(name):
 @pytest.mark.parametrize(
     "header",
     [
-        "Origin: http://evil.com", "Origin: null", "Origin: http://127.0.0.1:{port}.evil.com",
+        "Origin: http://evil.com", "Origin: null", "Origin: 127.0.0.1:{port}", "Origin: http://127.0.0.1:{port}.evil.com",
         "Origin: https://127.0.0.1:{port}", "Origin: http://127.0.0.1:1", "Sec-Fetch-Site: cross-site",
         "Sec-Fetch-Site: same-site",
     ],

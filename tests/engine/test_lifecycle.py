@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_server import chat_body, open_stream, stop_server
+from engine_server import chat_body, open_stream, start_server, stop_server
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
@@ -71,6 +71,16 @@ def test_the_engine_does_not_outlive_a_killed_server(own_server):
         wait_until_gone(engine)
 
 
+def test_a_server_that_follows_its_parent_stops_when_standard_input_closes():
+    """With ``--with-stdin`` a server whose parent was killed ends by itself, without a signal."""
+    server = start_server("--with-stdin", stdin=subprocess.PIPE)
+    (engine,) = engine_pids(server)
+    server.process.stdin.close()
+    assert server.process.wait(15) == 0
+    wait_until_gone(engine)
+    server.process.stdout.close()
+
+
 def test_a_lost_engine_ends_streams_with_an_error_and_is_not_ready(own_server):
     """When the engine dies, a stream gets one error event and ``[DONE]``; readyz and new requests say 503."""
     (engine,) = engine_pids(own_server)
@@ -85,7 +95,7 @@ def test_a_lost_engine_ends_streams_with_an_error_and_is_not_ready(own_server):
         own_server.get("/readyz")
     assert refused.value.code == 503
     refused.value.close()
-    assert stop_server(own_server) == 0
+    assert stop_server(own_server) == 1
 
 
 def test_a_stopped_engine_is_not_ready_and_recovers(own_server):

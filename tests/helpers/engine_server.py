@@ -50,11 +50,11 @@ class RunningServer:
             time.sleep(0.05)
 
 
-def start_server(*arguments: str) -> RunningServer:
+def start_server(*arguments: str, stdin: int = subprocess.DEVNULL) -> RunningServer:
     """Start a server and wait until it is ready."""
     process = subprocess.Popen(
         [sys.executable, "-m", "demo_engine", "serve", *arguments],
-        env=os.environ | {"SPANREEL_TOKEN": TOKEN}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"SPANREEL_TOKEN": TOKEN}, stdin=stdin, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     url = ""
     for line in process.stdout:
