@@ -17,9 +17,9 @@ from spanreel.verify.profile import runs
 
 AREA_MIN_PX2 = 12.0
 _BRIGHTNESS_TOLERANCE = 14
-_COLOUR_TOLERANCE = 9
-_NEUTRAL_BELOW = 14.0
-"""Colours this close to grey are also those of lines and ornaments, which are thin."""
+_NEUTRAL = 128
+_HUED_FROM = 20
+"""How far from grey a colour is told; the greys of the page, which are a little blue, lie below 12."""
 _MARK_MARGIN_PX = 6.0
 _TEXT_MARGIN_PX = 4.0
 _AXIS_MARGIN_PX = 4.0
@@ -45,23 +45,28 @@ def bar_colours(theme_file: Path) -> frozenset[str]:
 
 
 def ink_faults(pause: Pause, picture: Picture, colours: Iterable[str]) -> Iterator[Fault]:
-    """Find bar-coloured regions of the picture that no mark, text or axis accounts for."""
-    known = _known(pause, picture)
+    """Find bar-coloured regions of the picture that no mark, text or axis accounts for.
+
+    Only bars have a hue, so anything with one is looked at; the grey of some bars is also that of lines and
+    ornaments, so of grey only what is thick and where a length can mean time.
+    """
+    unknown = ~_known(pause, picture)
+    blue, red = picture.blue.astype(np.int16) - _NEUTRAL, picture.red.astype(np.int16) - _NEUTRAL
+    hued = (np.maximum(np.abs(blue), np.abs(red)) >= _HUED_FROM) & unknown
+    regions = [("a hue", region) for region in _regions(hued, picture.scale)]
     brightness = _halved(picture.luma)
+    in_plot = unknown & _plot(pause, picture)
     for colour in sorted(set(colours)):
-        bright, blue, red = levels(colour)
-        alike = (np.abs(brightness - np.float32(bright)) < _BRIGHTNESS_TOLERANCE) & ~known
-        alike &= np.abs(picture.blue - np.float32(blue)) < _COLOUR_TOLERANCE
-        alike &= np.abs(picture.red - np.float32(red)) < _COLOUR_TOLERANCE
-        if max(abs(blue - 128), abs(red - 128)) < _NEUTRAL_BELOW:
-            alike = _thick(alike & _plot(pause, picture))
-        if not alike.any():
+        bright, of_blue, of_red = levels(colour)
+        if max(abs(of_blue - _NEUTRAL), abs(of_red - _NEUTRAL)) >= _HUED_FROM:
             continue
-        large = [region for region in _regions(alike, picture.scale) if region.area_px2 >= AREA_MIN_PX2]
-        for region in sorted(large, key=lambda r: -r.area_px2)[:_MAX_REPORTED]:
-            x0, y0, x1, y1 = region.box_px
-            place = f"x {x0:.0f}–{x1:.0f}, y {y0:.0f}–{y1:.0f}"
-            yield Fault("ink", f"{region.area_px2:.0f} px² of {colour} at {place}", "a mark in the ledger")
+        alike = (np.abs(brightness - np.float32(bright)) < _BRIGHTNESS_TOLERANCE) & in_plot
+        regions += [(colour, region) for region in _regions(_thick(alike), picture.scale)]
+    large = [(what, region) for what, region in regions if region.area_px2 >= AREA_MIN_PX2]
+    for what, region in sorted(large, key=lambda found: -found[1].area_px2)[:_MAX_REPORTED]:
+        x0, y0, x1, y1 = region.box_px
+        place = f"x {x0:.0f}–{x1:.0f}, y {y0:.0f}–{y1:.0f}"
+        yield Fault("ink", f"{region.area_px2:.0f} px² of {what} at {place}", "a mark in the ledger")
 
 
 def _halved(luma: NDArray[np.uint8]) -> NDArray[np.float32]:
