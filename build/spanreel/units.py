@@ -78,10 +78,21 @@ class UnitCache:
         (staged / SUMS_FILE).write_text(json.dumps(_sums(staged), indent=1, sort_keys=True), encoding="utf-8")
         final = self.unit_dir(unit_hash)
         final.parent.mkdir(parents=True, exist_ok=True)
-        if final.exists():
-            shutil.rmtree(_aside(final, staged))
-        os.replace(staged, final)
+        try:
+            os.replace(staged, final)
+        except OSError:
+            self._replace(staged, unit_hash)
         return final
+
+    def _replace(self, staged: Path, unit_hash: str) -> None:
+        """Put a unit where a damaged one lies; a whole one, which another build drew meanwhile, stays."""
+        try:
+            self.check(unit_hash)
+        except UnitError:
+            final, old = self.unit_dir(unit_hash), staged.with_name(f"{staged.name}-old")
+            os.replace(final, old)
+            os.replace(staged, final)
+            shutil.rmtree(old)
 
 
 def read_clip(folder: Path) -> Clip:
@@ -147,10 +158,3 @@ def _count_frames(file: Path, clip: Clip) -> int:
 def _sums(folder: Path) -> dict[str, str]:
     files = (file for file in sorted(folder.iterdir()) if file.name != SUMS_FILE)
     return {file.name: digest(file.read_bytes()) for file in files}
-
-
-def _aside(final: Path, staged: Path) -> Path:
-    """Move a broken unit out of the way in one step, so that no reader sees half of it."""
-    old = staged.with_name(f"{staged.name}-old")
-    os.replace(final, old)
-    return old
