@@ -44,7 +44,6 @@ def write_page(
     inline_scripts = scripts()
     text = _environment().get_template(_TEMPLATE).render(
         title=deck.slides[0].title if deck.slides else deck.set,
-        set=deck.set,
         slides=slides,
         first_css=theme_css(paths.THEME) + shell_css() + player_css(),
         font_css=font_css(paths.THEME),

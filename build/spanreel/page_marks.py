@@ -61,6 +61,6 @@ def _stop(mark: Mark, source: Source) -> dict[str, Any]:
         "value": written(mark.duration_ns) if mark.duration_ns else total(end_ns),
         "time": f"from {total(mark.start_ns)} to {total(end_ns)}" if mark.duration_ns else f"at {total(end_ns)}",
         "trace": f"trace {source.sha256[:SHORT_HASH_CHARS]}",
-        "where": f"{source.experiment} {source.arm} run {source.run}  {mark.binding}",
+        "where": f"{source.experiment} {source.arm} · run {source.run} · {mark.binding}",
         "box": [round(edge, 2) for edge in (mark.x0_px, mark.y0_px, mark.x1_px, mark.y1_px)],
     }

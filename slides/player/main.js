@@ -105,7 +105,8 @@ function shellSettings() {
 
 /** Escape leaves the overview or the help; it opens nothing, since live panels use it. */
 function leaveShellMode() {
-  if (!Reveal.closeOverlay() && Reveal.isOverview()) Reveal.toggleOverview(false);
+  if (Reveal.isOverlayOpen()) Reveal.toggleHelp(false);
+  else if (Reveal.isOverview()) Reveal.toggleOverview(false);
 }
 
 function isShellBusy() {

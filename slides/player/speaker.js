@@ -1,5 +1,6 @@
 // The speaker's own window: notes, what comes next, and the time against the budget.
 
+const STEP = "[Next"; // a paragraph of notes that begins so belongs to the pause after the one before
 const STARTED_KEY = "spanreel-talk-started-ms";
 
 class Speaker {
@@ -41,12 +42,17 @@ class Speaker {
     const next = this.#slides[this.#slides.indexOf(slide) + 1];
     const follows = slide.pauses[pause + 1]?.caption || next?.title || "the end";
     const notes = [slide.notes, record?.notes].filter(Boolean).join("\n\n").split(/\n{2,}/);
+    let step = 0;
     this.#window.document.body.replaceChildren(
       paragraph("clock", ""),
       paragraph("title", slide.title),
-      ...notes.map((note) => paragraph("note", note.trim())),
+      ...notes.map((note) => {
+        if (note.startsWith(STEP)) step += 1;
+        return paragraph(step === pause ? "note now" : "note", note.trim());
+      }),
       paragraph("next", `Next: ${follows}`),
     );
+    this.#window.document.querySelector(".now")?.scrollIntoView({ block: "center" });
     this.#tick();
   }
 
