@@ -6,10 +6,10 @@ import io
 
 import numpy as np
 import pytest
-from page_kit import BRIGHT, HOSTILE, draw_clip, make_deck, make_page, make_twin
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from page_kit import BRIGHT, HOSTILE, draw_clip, make_deck, make_page, make_twin
 from spanreel.page import write_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

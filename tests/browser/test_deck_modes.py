@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from page_kit import make_page
 from playwright.sync_api import Page, expect
+
+from page_kit import make_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

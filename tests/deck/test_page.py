@@ -9,8 +9,8 @@ import re
 import tomllib
 
 import pytest
-from page_kit import HOSTILE, draw_clip, make_deck, make_page, make_twin
 
+from page_kit import HOSTILE, draw_clip, make_deck, make_page, make_twin
 from spanreel import paths
 from spanreel.errors import EnvironmentLackError, SpanreelError
 from spanreel.page import write_page

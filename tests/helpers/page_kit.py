@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from canvas import encode
 from numpy.typing import NDArray
 from PIL import Image
 
+from canvas import encode
 from scenes import ledger
 from spanreel.deck import DECK_VERSION, BuiltClip, BuiltSlide, Deck
 from spanreel.page import write_page
