@@ -35,17 +35,14 @@ def glyphs(node_modules: Path, trace_set: TraceSet | None) -> Finding:
     except ImportError as error:
         return _not_examined("glyphs", error)
     wanted = dict.fromkeys(_DRAWN + "".join(_labels(trace_set) if trace_set else ()))
-    found, lack = [], []
-    for (font, _), source in SOURCES.items():
-        file = node_modules / source
-        if font != "text" or not file.is_file():
-            continue
+    faces = [node_modules / source for (font, _), source in SOURCES.items() if font == "text"]
+    lack = []
+    for file in filter(Path.is_file, faces):
         with TTFont(file, lazy=True) as face:
             has = face.getBestCmap()
-        absent = [character for character in wanted if ord(character) not in has]
-        lack += [f"{character!r} (U+{ord(character):04X}) in {file.name}" for character in absent]
-        found += [f"{len(wanted)} characters in {file.name}"] if not absent else []
-    return Finding("glyphs", "deck", tuple(found), tuple(lack), "spanreel profile")
+        lack += [f"{one!r} (U+{ord(one):04X}) in {file.name}" for one in wanted if ord(one) not in has]
+    found = () if lack else (f"{len(wanted)} characters in each weight",)
+    return Finding("glyphs", "deck", found, tuple(lack), "spanreel profile")
 
 
 def recorded_set() -> tuple[Finding, TraceSet | None]:
