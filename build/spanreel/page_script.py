@@ -27,7 +27,8 @@ def scripts() -> list[Markup]:
     own = "\n".join(_player_text(name) for name in _PLAYER_ORDER)
     player = f'(() => {{\n"use strict";\n{own}}})();\n'
     live = sorted((file.name for file in PLAYER.glob("*.js") if file.name not in _PLAYER_ORDER), key=_live_order)
-    return [_inline(text) for text in (shell_text("dist/reveal.js"), player, *map(_player_text, live))]
+    shell = f"/*!\n{shell_text('LICENSE')}*/\n{shell_text('dist/reveal.js')}"
+    return [_inline(text) for text in (shell, player, *map(_player_text, live))]
 
 
 def json_block(value: Any) -> Markup:

@@ -1,5 +1,6 @@
 // Inspect mode: every measurement in the still can be walked to, by key or pointer, and opened.
 
+const PAGE_HEIGHT_PX = 1080;
 const SMALLEST_PX = 16;
 const HINT = "← → walk   Enter open   I close";
 
@@ -83,7 +84,8 @@ class Inspect {
 
   #openDetails() {
     const mark = this.#marks[this.#at];
-    this.#details.classList.toggle("below", mark.box[1] + mark.box[3] < 1080);
+    const middle = (mark.box[1] + mark.box[3]) / 2;
+    this.#details.classList.toggle("below", middle < PAGE_HEIGHT_PX / 2);
     this.#details.replaceChildren(
       paragraph("name", mark.name),
       paragraph("value", mark.value),

@@ -35,6 +35,7 @@ class Picture {
     const film = slide.pauses[pause]?.film;
     if (!film || matchMedia("(prefers-reduced-motion: reduce)").matches) return this.show(slide, pause);
     const turn = this.#begin(slide, pause, "moving");
+    if (pause === 0) this.#keepStillBefore(slide);
     const playing = this.#films.play(film, () => {
       this.#putStill(slide, pause);
       this.#prepareNext(slide, pause);
@@ -66,6 +67,12 @@ class Picture {
     await ready.decode().catch(() => {});
     image.src = ready.src;
     image.alt = record.alt;
+  }
+
+  /** Until the first frame is there, a new slide shows what the slide before it ended with. */
+  #keepStillBefore(slide) {
+    const last = this.#slides[this.#slides.indexOf(slide) - 1]?.pauses.at(-1);
+    if (last) this.#image(slide).src = this.#media.address(last.still);
   }
 
   #prepareNext(slide, pause) {

@@ -148,6 +148,20 @@ def test_a_film_that_cannot_be_played_leaves_the_still(page, tmp_path):
     assert _box_left_px(page) == pytest.approx(BOX_LEFT_PX + STEP_PX, abs=4)
 
 
+def test_a_slide_that_begins_in_motion_keeps_the_picture_before_it(page, tmp_path):
+    """Before a film's first frame is there, neither the page nor the film's end is seen."""
+    folders = {clip: draw_clip(tmp_path / clip, clip, first_frames=30) for clip in ("a00", "a18")}
+    write_page(tmp_path, make_deck(*folders), folders, make_twin(), tmp_path / "deck.html")
+    page.add_init_script("HTMLVideoElement.prototype.requestVideoFrameCallback = () => 0;")
+    _open(page, tmp_path / "deck.html", "#/slide-a00/1")
+    page.keyboard.press("PageDown")
+    _at(page, "slide-a18", 0, "moving")
+    assert _box_left_px(page) == pytest.approx(BOX_LEFT_PX + 2 * STEP_PX, abs=4)
+    page.keyboard.press("PageDown")
+    _at(page, "slide-a18", 0)
+    assert _box_left_px(page) == pytest.approx(BOX_LEFT_PX, abs=4)
+
+
 def test_every_still_fills_a_window_of_any_shape(page, deck_file):
     """The page keeps its shape and touches two opposite sides of the window."""
     for width, height in ((1280, 720), (1024, 768), (2560, 1080)):

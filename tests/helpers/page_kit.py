@@ -22,17 +22,19 @@ SHA256 = "0123456789abcdef" * 4
 HOSTILE = "</script><script>alert(1)</script><!-- & \"quotes\" 'apostrophes' <b>\u2028 {{ 7 * 7 }}"
 
 
-def draw_clip(folder: Path, clip: str, *, pauses: int = 3, num_frames: int = 30, words: str = "words") -> Path:
+def draw_clip(
+    folder: Path, clip: str, *, pauses: int = 3, first_frames: int = 1, num_frames: int = 30, words: str = "words"
+) -> Path:
     """Draw a clip in which a blue box steps to the right on a bright page, and return its folder.
 
-    The film to each pause but the first lasts ``num_frames``; ``words`` stand in every text field.
+    The film to the first pause lasts ``first_frames``, the others ``num_frames``; ``words`` stand in every text field.
     """
     folder.mkdir(parents=True)
     records, segments = [], []
     for index in range(pauses):
         still, film = f"still_{index}.png", f"segment_{index}.mp4"
         Image.fromarray(_picture(index)).save(folder / still)
-        count = num_frames if index else 1
+        count = num_frames if index else first_frames
         encode(_film(index, count), folder / film, 30)
         marks = [_mark("r7/e2e", 0, 1_000_000_000, 768), _mark("r7/prefill/0", 0, 500_000_000, 384)]
         marks += [_mark("r7/decode/0", 500_000_000, 500_000_000, 384, x0=768)]
