@@ -72,6 +72,8 @@ def redrawn(honest, studio, trace_dir, tmp_path) -> Callable[..., Path]:
         stated = json.loads(ledger)
         for kept, new in zip(stated["pauses"], drawn["pauses"], strict=True):
             kept["still_sha256"] = new["still_sha256"]
+            for text, drawn_text in zip(kept["texts"], new["texts"], strict=True):
+                text.update(bitmap=drawn_text["bitmap"], box_px=drawn_text["box_px"])
         (own / "clip.json").write_bytes(msgspec.json.encode(stated))
         return make_deck(folder, trace_dir, CLIPS)
 
@@ -105,6 +107,21 @@ def test_an_untouched_deck_passes(honest) -> None:
     assert report["bars"] == report["bound"] > 100
     assert report["max_px_error"] <= 1
     assert report["claims"] == {"hold": 2, "countered": 0}
+
+
+def test_what_the_build_makes_passes_until_its_page_is_changed(trace_dir, tmp_path) -> None:
+    """The real build's film and page agree with the trace; a segment exchanged inside the page does not."""
+    build = [sys.executable, "-m", "spanreel", "build", "--set", str(trace_dir), "-o", str(tmp_path), "--quiet"]
+    subprocess.run(build, check=True, capture_output=True)
+    assert run_verify(tmp_path).returncode == 0
+    page = tmp_path / "deck.html"
+    start = page.read_bytes().index(b'data-file="a00/segment_1.mp4"')
+    with page.open("r+b") as file:
+        file.seek(start + 3000)
+        file.write(b"AAAAAAAA")
+    agree(tmp_path)
+    (fault,) = faults_of(tmp_path, "hash")
+    assert "as segment_1.mp4" in fault.found
 
 
 def test_spans_too_thin_to_read_are_listed(honest) -> None:
@@ -225,6 +242,13 @@ def test_other_words_on_the_picture_are_a_text_fault(redrawn, words) -> None:
     """One digit or one letter is enough."""
     folder = redrawn("a18", Tampering(words={"lane-names/prefill": words}))
     assert {fault.mark for fault in faults_of(folder, "text")} == {"lane-names/prefill"}
+
+
+def test_a_bitmap_that_says_another_number_is_a_label_fault(redrawn) -> None:
+    """Picture and bitmap agree on 501 ms; the bitmap's figures are read, and the trace says 500."""
+    folder = redrawn("a18", Tampering(words={"lane-names/prefill": "prefill  501 ms"}, bitmaps_too=True))
+    found = faults_of(folder, "label")
+    assert {(fault.mark, fault.found) for fault in found} == {("lane-names/prefill", "its bitmap shows 1 for a 0")}
 
 
 def test_a_label_that_says_another_number_is_a_label_fault(deck) -> None:

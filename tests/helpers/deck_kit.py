@@ -97,7 +97,7 @@ def agree(folder: Path) -> None:
     for output in deck["outputs"]:
         data = (folder / output["file"]).read_bytes()
         output |= {"sha256": digest(data), "num_bytes": len(data)}
-    for slide in deck["slides"]:
+    for slide in (slide for slide in deck["slides"] if slide["clip"]):
         file = folder / slide["clip"]["folder"] / "clip.json"
         clip = json.loads(file.read_bytes())
         for source in clip["sources"]:

@@ -6,6 +6,7 @@ Run as a program with a job file and a tampering file, it stands in for ``python
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -24,56 +25,70 @@ class Tampering(msgspec.Struct, frozen=True):
     """Growth eases in and out."""
     words: dict[str, str] = {}
     """What is written instead of the true words, by text id."""
+    bitmaps_too: bool = False
+    """The bitmaps that the clip keeps of these texts show the other words as well."""
 
 
 def tamper(how: Tampering) -> None:
     """Change the renderer in this process."""
-    from scenes.render import animations, labels, scene, shapes
+    _tamper_with_boxes(how)
+    _tamper_with_words(how)
+    if how.eased:
+        _tamper_with_growth()
 
-    paint_box, paint_text = shapes.Box.paint, labels.Writing.paint
-    show_growth, show_sweep = animations.Grow.show, animations.Sweep.show
-    construct = scene.ClipScene.setup
+
+def _tamper_with_boxes(how: Tampering) -> None:
+    from scenes.render import scene, shapes
+
+    paint, set_up = shapes.Box.paint, scene.ClipScene.setup
 
     def edges_drawn(box: shapes.Box) -> tuple[float, float, float, float]:
         x0, y0, x1, y1 = box.edges
         shift = how.shift_px.get(box.mark.id, 0.0)
-        if box.mark.kind != "bar":
-            return x0 + shift, y0, x1 + shift, y1
-        x0, x1 = (384 + (x - 384) * how.bar_scale + shift for x in (x0, x1))
-        return x0, y0, x1, y1
+        if box.mark.kind == "bar":
+            x0, x1 = (384 + (x - 384) * how.bar_scale for x in (x0, x1))
+        return x0 + shift, y0, x1 + shift, y1
 
     def paint_moved(box: shapes.Box, brush: object) -> None:
-        if box.mark is None:
-            paint_box(box, brush)
-            return
-        twin = shapes.Box(*edges_drawn(box), box.fill_colour, pattern=box.pattern)
-        twin.opacity = box.opacity
-        paint_box(twin, brush)
-
-    def write_other(text: labels.Writing, brush: object) -> None:
-        words = how.words.get(text.claim.text_id)
-        if words is None or not isinstance(text, labels.Label):
-            paint_text(text, brush)
-            return
-        other = labels.Label([(words, text.runs[-1][1])], *text.points[0, :2], anchor=text.anchor)
-        paint_text(other, brush)
-
-    def ease(share: float) -> float:
-        return share * share * (3 - 2 * share)
+        if box.mark:
+            box = shapes.Box(*edges_drawn(box), box.fill_colour, pattern=box.pattern, opacity=box.opacity)
+        paint(box, brush)
 
     def add_stray(clip: scene.ClipScene) -> None:
-        construct(clip)
+        set_up(clip)
         if how.stray_bar_px:
             clip.add(shapes.Box(*how.stray_bar_px, clip.theme.role["decode"]))
 
     shapes.Box.paint = paint_moved
     shapes.Box.extent = lambda box: (box.edges[0] - 12, box.edges[1], box.edges[2] + 12, box.edges[3])
     shapes.Box.dirty = lambda box, before, extent: [extent, box.extent()]
-    labels.Writing.paint = write_other
     scene.ClipScene.setup = add_stray
-    if how.eased:
-        animations.Grow.show = lambda growth, share: show_growth(growth, ease(share))
-        animations.Sweep.show = lambda sweep, share: show_sweep(sweep, ease(share))
+
+
+def _tamper_with_words(how: Tampering) -> None:
+    from scenes.render import labels
+
+    paint, ink = labels.Writing.paint, labels.Writing.ink
+
+    def other_words(text: labels.Writing) -> labels.Writing:
+        words = how.words.get(text.claim.text_id)
+        if words is None or not isinstance(text, labels.Label):
+            return text
+        return labels.Label([(words, text.runs[-1][1])], *text.points[0, :2], anchor=text.anchor)
+
+    labels.Writing.paint = lambda text, brush: paint(other_words(text), brush)
+    if how.bitmaps_too:
+        labels.Writing.ink = lambda text: ink(other_words(text))
+
+
+def _tamper_with_growth() -> None:
+    from scenes.render import animations
+
+    def eased(show: Callable[[object, float], None]) -> Callable[[object, float], None]:
+        return lambda growth, share: show(growth, share * share * (3 - 2 * share))
+
+    animations.Grow.show = eased(animations.Grow.show)
+    animations.Sweep.show = eased(animations.Sweep.show)
 
 
 def main(job_file: str, tampering_file: str) -> None:

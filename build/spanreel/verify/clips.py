@@ -11,6 +11,7 @@ import numpy as np
 from scenes.ledger import Clip
 from spanreel.verify.bound import coverage_faults, markers, resolve_marks
 from spanreel.verify.faults import Fault, located
+from spanreel.verify.figures import FigureReader
 from spanreel.verify.film import Shown
 from spanreel.verify.glyphs import glyph_faults
 from spanreel.verify.ink import ink_faults
@@ -48,13 +49,21 @@ class ClipWatch:
         first_frames: Frame of the film at which each segment begins.
         trace_set: The measurements.
         colours: The colours of bars.
+        reader: Reads the figures of texts, if it can be had.
     """
 
     def __init__(
-        self, clip: Clip, folder: Path, first_frames: list[int], trace_set: TraceSet, colours: Iterable[str]
+        self,
+        clip: Clip,
+        folder: Path,
+        first_frames: list[int],
+        trace_set: TraceSet,
+        colours: Iterable[str],
+        reader: FigureReader | None = None,
     ) -> None:
         self._clip, self._folder, self._first_frames = clip, folder, first_frames
         self._trace_set, self._colours = trace_set, frozenset(colours)
+        self._reader = reader
         self.check = ClipCheck()
         self._subjects, faults = find_subjects(clip, trace_set)
         self.check.faults += located(faults, clip.clip)
@@ -102,7 +111,7 @@ class ClipWatch:
         faults += ink_faults(pause, picture, self._colours)
         faults += label_faults(pause, clip, self._subjects, self._trace_set)
         faults += layout_faults(pause)
-        faults += glyph_faults(pause, self._folder, picture)
+        faults += glyph_faults(pause, self._folder, picture, self._reader)
         check.faults += located(faults, clip.clip, pause.name)
         wrong = {fault.mark for fault in faults}
         bars = [mark for mark in pause.marks if mark.kind == "bar"]

@@ -12,6 +12,7 @@ from spanreel.deck import BuiltClip, Deck, load_deck
 from spanreel.errors import InputError
 from spanreel.verify.clips import ClipCheck, ClipWatch
 from spanreel.verify.faults import Fault
+from spanreel.verify.figures import FigureReader
 from spanreel.verify.film import shown_pictures
 from spanreel.verify.hashes import clip_faults, embedded_faults, output_faults, read_clip, stale_faults
 from spanreel.verify.ink import bar_colours
@@ -54,9 +55,12 @@ def verify_deck(folder: Path) -> Report:
 
 def _watch(folder: Path, pairs: list[tuple[BuiltClip, Clip]], trace_set: TraceSet) -> list[ClipCheck]:
     """Decode the film once; each picture goes to the clip that it belongs to."""
-    colours = bar_colours(paths.THEME)
+    colours, reader = bar_colours(paths.THEME), FigureReader.of_the_film()
     watches = [
-        (built.first_frames[0], ClipWatch(record, folder / built.folder, built.first_frames, trace_set, colours))
+        (
+            built.first_frames[0],
+            ClipWatch(record, folder / built.folder, built.first_frames, trace_set, colours, reader),
+        )
         for built, record in pairs
         if built.first_frames and len(built.first_frames) == len(record.segments)
     ]

@@ -11,6 +11,7 @@ from PIL import Image
 
 from scenes.ledger import Pause, Text
 from spanreel.verify.faults import Fault
+from spanreel.verify.figures import FigureReader
 from spanreel.verify.picture import Picture, Profile
 from spanreel.verify.profile import runs
 
@@ -19,8 +20,15 @@ LIKENESS_MIN = 0.93
 _LETTER_MIN_PX = 12
 
 
-def glyph_faults(pause: Pause, folder: Path, picture: Picture) -> Iterator[Fault]:
-    """Find texts whose letters are not in the picture as their bitmaps have them."""
+def glyph_faults(pause: Pause, folder: Path, picture: Picture, reader: FigureReader | None) -> Iterator[Fault]:
+    """Find texts whose letters are not in the picture as their bitmaps have them, or whose bitmaps say another number.
+
+    Args:
+        pause: The ledger's entry of the picture.
+        folder: Where the bitmaps lie.
+        picture: The decoded picture.
+        reader: Reads the figures of bitmaps in full size; None leaves that out.
+    """
     for text in pause.texts:
         try:
             ink = _ink(folder / text.bitmap)
@@ -29,8 +37,11 @@ def glyph_faults(pause: Pause, folder: Path, picture: Picture) -> Iterator[Fault
             continue
         likeness = min(letter_likeness(text, ink, picture), default=0.0)
         if likeness < LIKENESS_MIN:
-            yield Fault("text", f"a letter of {text.text!r} is only {likeness:.2f} like the picture's",
-                        f"{LIKENESS_MIN:g} at least", mark=text.id)  # fmt: skip
+            seen = f"a letter of {text.text!r} is only {likeness:.2f} like the picture's"
+            yield Fault("text", seen, f"{LIKENESS_MIN:g} at least", mark=text.id)
+        if reader and picture.scale >= 1:
+            for figure, seen in reader.misread(text.text, ink):
+                yield Fault("label", f"its bitmap shows {seen} for a {figure}", repr(text.text), mark=text.id)
 
 
 def letter_likeness(text: Text, ink: Profile, picture: Picture) -> list[float]:

@@ -16,7 +16,7 @@ from traces import TraceSet
 from traces.storage import digest
 
 _SHOWN = 12
-_EMBEDDED = re.compile(rb"<script[^>]*>\s*([A-Za-z0-9+/]{4096,}={0,2})\s*</script>")
+_EMBEDDED = re.compile(rb'<script [^>]*data-file="([^"]+)"[^>]*>\s*([A-Za-z0-9+/]+={0,2})\s*</script>')
 
 
 def stale_faults(deck: Deck, trace_set: TraceSet) -> Iterator[Fault]:
@@ -59,14 +59,16 @@ def read_clip(built: BuiltClip, folder: Path) -> Clip | Fault:
 
 
 def embedded_faults(page: Path, clips: list[Clip]) -> Iterator[Fault]:
-    """Look for the digest of every segment among the films that a page carries."""
+    """Compare the segments that a page carries with those that were drawn."""
     if not page.is_file():
         return
-    carried = {digest(base64.b64decode(block)) for block in _EMBEDDED.findall(page.read_bytes())}
+    carried = {name.decode(): digest(base64.b64decode(data)) for name, data in _EMBEDDED.findall(page.read_bytes())}
     for clip in clips:
         for segment in clip.segments:
-            if segment.sha256 not in carried:
-                yield Fault("hash", f"{segment.file} is not in {page.name}", segment.sha256[:_SHOWN], clip=clip.clip)
+            found = carried.get(f"{clip.clip}/{segment.file}", "nothing")
+            if found != segment.sha256:
+                seen = f"{page.name} carries {found[:_SHOWN]} as {segment.file}"
+                yield Fault("hash", seen, segment.sha256[:_SHOWN], clip=clip.clip)
 
 
 def _file_fault(file: Path, expected: str, name: str) -> Iterator[Fault]:
