@@ -92,7 +92,7 @@ class HookPicture:
         return Label("s", self.scale.x0_px + final.width_px, CLOCK_BASELINE_PX, style, text_id="clock-unit")
 
     def _case(self) -> Label:
-        words = f"{self.subject.arm.exemplar.rule}, {self.subject.arm.label}"
+        words = f"{self.subject.arm.exemplar.rule} · {self.subject.arm.label}"
         return Label(words, self.scale.x0_px, CASE_BASELINE_PX, self.lettering.aside, text_id="case")
 
     def _first_token(self) -> Mobject:

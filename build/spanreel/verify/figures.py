@@ -65,7 +65,9 @@ class FigureReader:
         if joined < 0:
             return
         for index, character in enumerate(characters):
-            if character in FIGURES:
+            # A figure that touches the point or comma behind it is one piece of ink with it.
+            touches = joined and characters[index + 1 : index + 2] in ([","], ["."])
+            if character in FIGURES and not touches:
                 places = range(max(0, index - joined), min(index, len(pieces) - 1) + 1)
                 seen = [self._name(pieces[place]) for place in places]
                 if character not in seen:
