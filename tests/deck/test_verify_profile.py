@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanreel.verify.profile import find_pulse, find_step, runs
@@ -22,6 +22,7 @@ def drawn(*stretches: tuple[float, float, float], ground: float = 40.0) -> np.nd
     return np.convolve(np.pad(row, 2, mode="edge"), [0.05, 0.15, 0.6, 0.15, 0.05], mode="valid").astype(np.float32)
 
 
+@settings(deadline=None)
 @given(st.floats(40, 80), levels, levels, st.floats(-3, 3))
 def test_a_step_is_found_within_a_tenth_of_a_pixel(edge, left, right, off) -> None:
     """Wherever it lies in its pixel, and if it is looked for three pixels beside."""
@@ -32,6 +33,7 @@ def test_a_step_is_found_within_a_tenth_of_a_pixel(edge, left, right, off) -> No
     assert found == pytest.approx(edge, abs=0.1)
 
 
+@settings(deadline=None)
 @given(st.floats(40, 80), st.floats(2, 4), levels)
 def test_a_pulse_is_found_with_its_width(middle, width, ground) -> None:
     """A separator or a hairline: its middle, and the width that its sum stands for."""
@@ -59,6 +61,7 @@ def test_the_nearest_of_several_steps_is_taken() -> None:
     assert find_step(row, 24, 40, 160, 6, 60) == pytest.approx(20, abs=0.1)
 
 
+@settings(deadline=None)
 @given(st.lists(st.booleans(), max_size=60))
 def test_runs_give_back_the_mask(mask) -> None:
     """First and end of each run are enough to draw the mask again."""

@@ -63,9 +63,37 @@ def test_counts_and_beginnings(subject: Subject) -> None:
     assert subject.resolve("r7/before/prefill") == Measured(subject.spans_by_id["r7/prefill/0"].start_ns, 0)
 
 
+def test_an_extent_runs_from_the_first_span_to_the_last(subject: Subject) -> None:
+    """What lies between the named spans is inside, so it is at least their sum."""
+    extent = subject.resolve("r7/extent/decode")
+    steps = [span for span in subject.path if span.name == "decode"]
+    assert extent == Measured(steps[-1].end_ns - steps[0].start_ns, steps[0].start_ns)
+    assert extent.value > subject.resolve("r7/names/decode").value
+
+
+def test_a_mean_is_the_sum_over_the_count(subject: Subject) -> None:
+    """Mean, count and sum of a span's name agree; there is one interval less than tokens."""
+    mean, count, total = (subject.resolve(f"r7/{name}/decode").value for name in ("mean", "count", "names"))
+    assert mean * count == pytest.approx(total)
+    assert subject.resolve("r7/intervals").value == subject.resolve("r7/count/tokens").value - 1
+
+
 @pytest.mark.parametrize(
     "binding",
-    ["", "r7", "r7/", "r8/e2e", "r7/decode/3", "r7/decode", "r7/token/4", "r7/token/-1", "r7/token/x", "r7/before/tea"],
+    [
+        "",
+        "r7",
+        "r7/",
+        "r8/e2e",
+        "r7/decode/3",
+        "r7/decode",
+        "r7/token/4",
+        "r7/token/-1",
+        "r7/token/x",
+        "r7/before/tea",
+        "r7/extent/tea",
+        "r7/mean/tea",
+    ],
 )
 def test_a_name_that_names_nothing_is_refused(subject: Subject, binding: str) -> None:
     """The message repeats the name."""
