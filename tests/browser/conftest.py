@@ -26,9 +26,9 @@ class Record:
     """Console errors (a broken content policy is one), uncaught exceptions and dialogs."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The system's Chromium, started once."""
+    """The system's Chromium, started once a module; no longer, for its event loop would run under other tests."""
     if CHROMIUM is None:
         pytest.skip("needs Chromium; install it with: make test")
     with sync_playwright() as playwright:
