@@ -112,7 +112,8 @@ def test_an_untouched_deck_passes(honest) -> None:
 def test_what_the_build_makes_passes_until_its_page_is_changed(trace_dir, tmp_path) -> None:
     """The real build's film and page agree with the trace; a segment exchanged inside the page does not."""
     build = [sys.executable, "-m", "spanreel", "build", "--set", str(trace_dir), "-o", str(tmp_path), "--quiet"]
-    subprocess.run(build, check=True, capture_output=True)
+    done = subprocess.run(build, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     assert run_verify(tmp_path).returncode == 0
     page = tmp_path / "deck.html"
     start = page.read_bytes().index(b'data-file="a00/segment_1.mp4"')
@@ -181,6 +182,33 @@ def test_a_ledger_edge_moved_by_three_pixels_is_an_edge_fault(deck) -> None:
     assert {fault.mark for fault in faults_of(deck, "edge")} == {"lane/r7/prefill/0"}
 
 
+def test_a_bar_that_claims_to_be_unreadable_is_read_all_the_same(redrawn) -> None:
+    """A wide bar is held to its span whether the ledger offers it for reading or not."""
+    folder = redrawn("a18", Tampering(shift_px={"lane/r7/prefill/0": 3.0}))
+    edit_clip(folder, "a18", lambda clip: [m.update(readable=False) for m in _marks(clip, "lane/r7/prefill/0")])
+    assert {fault.mark for fault in faults_of(folder, "edge")} == {"lane/r7/prefill/0"}
+
+
+def test_a_clip_that_is_not_in_the_film_is_missing(deck) -> None:
+    """The manifest must say where each segment begins."""
+    manifest = json.loads((deck / "deck.json").read_bytes())
+    manifest["slides"][1]["clip"]["first_frames"] = []
+    (deck / "deck.json").write_bytes(msgspec.json.encode(manifest))
+    assert [fault.clip for fault in faults_of(deck, "missing")] == ["a18"]
+
+
+def test_a_ledger_that_makes_no_sense_is_refused_without_a_crash(deck) -> None:
+    """Boxes off the page, and an axis without ticks, are faults like others."""
+
+    def spoil(clip: dict[str, Any]) -> None:
+        clip["pauses"][0]["axes"][0]["ticks"] = []
+        _mark(clip, "lane/r7/prefill/0").update(x1_px=-5)
+        _texts(clip, "question")[0].update(box_px=[5000, 0, 6000, 10])
+
+    edit_clip(deck, "a18", spoil)
+    assert {fault.kind for fault in verify_deck(deck).faults} >= {"scale", "edge", "text"}
+
+
 def test_a_bar_bound_to_a_span_of_nearly_the_same_length_is_noticed(deck) -> None:
     """A decode step that claims to be its neighbour leaves one span twice and one without a bar."""
 
@@ -230,11 +258,19 @@ def test_a_bar_without_an_entry_is_ink(redrawn, box) -> None:
     assert faults_of(folder, "ink")
 
 
-def test_growth_that_eases_is_a_motion_fault(redrawn) -> None:
+@pytest.mark.parametrize("pace", ["eased", "sudden"])
+def test_growth_that_is_not_linear_is_a_motion_fault(redrawn, pace) -> None:
     """Begin and end are right; only the frames between them are not."""
-    report = verify_deck(redrawn("a00", Tampering(eased=True), mode="film"))
+    report = verify_deck(redrawn("a00", Tampering(pace=pace), mode="film"))
     assert {fault.kind for fault in report.faults} == {"motion"}
     assert report.max_frame_error > 1
+
+
+def test_texts_fainter_than_stated_are_a_text_fault(redrawn) -> None:
+    """The words are right, and half as bright as the ledger says."""
+    found = faults_of(redrawn("a00", Tampering(faint=0.5)), "text")
+    assert found
+    assert all("of the stated contrast" in fault.found for fault in found)
 
 
 @pytest.mark.parametrize("words", ["prefill  501 ms", "prefill  600 ms", "prefill  500 µs"])

@@ -12,7 +12,8 @@ from scenes.ledger import Axis, Clip, Mark, Pause, Segment, Source, Text, Tick, 
 from spanreel.verify.bound import coverage_faults, resolve_marks
 from spanreel.verify.faults import Fault
 from spanreel.verify.hashes import embedded_faults
-from spanreel.verify.motion import SegmentWatch, stated_factor
+from spanreel.verify.motion import SegmentWatch
+from spanreel.verify.stated_motion import stated_factor
 from spanreel.verify.subjects import find_subjects
 from spanreel.verify.words import contrast, label_faults, layout_faults
 from trace_factory import make_experiment, make_run, make_set

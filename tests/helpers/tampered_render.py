@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -21,10 +22,12 @@ class Tampering(msgspec.Struct, frozen=True):
     """Shift of both edges, by mark id."""
     stray_bar_px: tuple[float, float, float, float] | None = None
     """x0, y0, x1, y1 of a bar in the colour of decode that no entry names."""
-    eased: bool = False
-    """Growth eases in and out."""
+    pace: Literal["linear", "eased", "sudden"] = "linear"
+    """How growth in time goes."""
     words: dict[str, str] = {}
     """What is written instead of the true words, by text id."""
+    faint: float = 1.0
+    """Opacity of all texts."""
     bitmaps_too: bool = False
     """The bitmaps that the clip keeps of these texts show the other words as well."""
 
@@ -33,8 +36,8 @@ def tamper(how: Tampering) -> None:
     """Change the renderer in this process."""
     _tamper_with_boxes(how)
     _tamper_with_words(how)
-    if how.eased:
-        _tamper_with_growth()
+    if how.pace != "linear":
+        _tamper_with_growth(_PACES[how.pace])
 
 
 def _tamper_with_boxes(how: Tampering) -> None:
@@ -76,19 +79,29 @@ def _tamper_with_words(how: Tampering) -> None:
             return text
         return labels.Label([(words, text.runs[-1][1])], *text.points[0, :2], anchor=text.anchor)
 
-    labels.Writing.paint = lambda text, brush: paint(other_words(text), brush)
+    def paint_other(text: labels.Writing, brush: object) -> None:
+        with brush.layer(text.extent(), how.faint):
+            paint(other_words(text), brush)
+
+    labels.Writing.paint = paint_other
     if how.bitmaps_too:
         labels.Writing.ink = lambda text: ink(other_words(text))
 
 
-def _tamper_with_growth() -> None:
+def _tamper_with_growth(pace: Callable[[float], float]) -> None:
     from scenes.render import animations
 
-    def eased(show: Callable[[object, float], None]) -> Callable[[object, float], None]:
-        return lambda growth, share: show(growth, share * share * (3 - 2 * share))
+    def other(show: Callable[[object, float], None]) -> Callable[[object, float], None]:
+        return lambda growth, share: show(growth, pace(share))
 
-    animations.Grow.show = eased(animations.Grow.show)
-    animations.Sweep.show = eased(animations.Sweep.show)
+    animations.Grow.show = other(animations.Grow.show)
+    animations.Sweep.show = other(animations.Sweep.show)
+
+
+_PACES: dict[str, Callable[[float], float]] = {
+    "eased": lambda share: share * share * (3 - 2 * share),
+    "sudden": lambda share: 1.0 if share > 0 else 0.0,
+}
 
 
 def main(job_file: str, tampering_file: str) -> None:

@@ -13,6 +13,7 @@ from spanreel.verify.bound import coverage_faults, markers, resolve_marks
 from spanreel.verify.faults import Fault, located
 from spanreel.verify.figures import FigureReader
 from spanreel.verify.film import Shown
+from spanreel.verify.geometry import geometry_faults
 from spanreel.verify.glyphs import glyph_faults
 from spanreel.verify.ink import ink_faults
 from spanreel.verify.motion import SegmentWatch
@@ -106,6 +107,9 @@ class ClipWatch:
         self._seen.add(index)
         self._still = picture
         measured, faults = resolve_marks(pause, self._subjects)
+        if senseless := [*geometry_faults(pause)]:
+            check.faults += located([*faults, *senseless], clip.clip, pause.name)
+            return
         result = check_pause(pause, measured, picture)
         faults += result.faults
         faults += ink_faults(pause, picture, self._colours)

@@ -48,6 +48,11 @@ def verify_deck(folder: Path) -> Report:
     except TraceMismatchError as error:
         return _report(deck, [*faults, Fault("hash", str(error), mark=deck.set)], [])
     faults += stale_faults(deck, trace_set)
+    faults += [
+        Fault("missing", f"{len(built.first_frames)} segments in the film", f"{len(clip.pauses)}", clip=clip.clip)
+        for built, clip in pairs
+        if not _is_filmed(built, clip)
+    ]
     faults += title_faults(deck, [record for _, record in pairs], trace_set)
     checks = _watch(folder, pairs, trace_set)
     return _report(deck, faults + [fault for check in checks for fault in check.faults], checks)
@@ -57,23 +62,23 @@ def _watch(folder: Path, pairs: list[tuple[BuiltClip, Clip]], trace_set: TraceSe
     """Decode the film once; each picture goes to the clip that it belongs to."""
     colours, reader = bar_colours(paths.THEME), FigureReader.of_the_film()
     watches = [
-        (
-            built.first_frames[0],
-            ClipWatch(record, folder / built.folder, built.first_frames, trace_set, colours, reader),
-        )
-        for built, record in pairs
-        if built.first_frames and len(built.first_frames) == len(record.segments)
+        (built.first_frames[0], ClipWatch(clip, folder / built.folder, built.first_frames, trace_set, colours, reader))
+        for built, clip in pairs
+        if _is_filmed(built, clip)
     ]
     watches.sort(key=lambda pair: pair[0])
-    fps = pairs[0][1].fps if pairs else 30
     try:
-        for shown in shown_pictures(folder / FILM, fps):
+        for shown in shown_pictures(folder / FILM, load_deck(folder).fps):
             started = [watch for first, watch in watches if first <= shown.last_frame]
             if started:
                 started[-1].see(shown)
-    except (av.error.FFmpegError, IndexError) as error:
+    except av.error.FFmpegError as error:
         raise InputError(f"{folder / FILM} cannot be decoded ({error}); build it again with: spanreel build") from error
     return [watch.finish() for _, watch in watches]
+
+
+def _is_filmed(built: BuiltClip, clip: Clip) -> bool:
+    return len(built.first_frames) == len(clip.segments) == len(clip.pauses) > 0
 
 
 def _report(deck: Deck, faults: list[Fault], checks: list[ClipCheck]) -> Report:

@@ -33,6 +33,7 @@ _GROUND_LEVEL = 40.0
 _INK_CONTRAST = 36.0
 """The darkest bar colour stands twice as far above the ground."""
 _EXPLAINED_MARGIN_PX = 2.0
+SEPARATOR_PX = 2.0
 _COVERED_PX = 0.3
 """A later mark that hides more of a bar than this hides its edge."""
 _INK_MIN = 2
@@ -80,29 +81,48 @@ def unlisted(strip: Strip, picture: Picture) -> list[tuple[float, float]]:
 
 def _read_place(plateaus: Sequence[Plateau], profile: Profile, scale: float) -> list[Reading]:
     """Read the shift of what stands between the first and the last of these stretches, which are wide."""
-    left, *between, right = plateaus
-    left_level, right_level = _level(left, profile, scale, -1), _level(right, profile, scale, 1)
+    outside = _level(plateaus[0], profile, scale, -1), _level(plateaus[-1], profile, scale, 1)
     edges = list(_edges(plateaus))
-    if not edges:
-        return []
-    inside = max((_stated(p) for p in between), key=lambda level: _beyond(level, left_level, right_level), default=0.0)
-    weights = [max(0.0, p.width_px * (_stated(p) - left_level) / (inside - left_level)) for p in between
-               if inside != left_level]  # fmt: skip
-    if sum(weights) >= _PULSE_FROM_PX and _beyond(inside, left_level, right_level) >= CONTRAST_MIN:
-        middle_px = sum(w * (p.x0_px + p.x1_px) / 2 for w, p in zip(weights, between, strict=True)) / sum(weights)
-        search = round(_SEARCH_PX / 2 * scale)
-        found = find_pulse(profile, middle_px * scale, (left_level, right_level), inside, search)
-        shift_px = None if found is None else found.centre / scale - middle_px
-        if found is None or shift_px is None or abs(left_level - right_level) >= CONTRAST_MIN:
-            return [Reading(mark, side, x, None if shift_px is None else x + shift_px) for mark, side, x in edges]
-        wider_px = (found.width / scale - sum(weights)) / 2
-        return [Reading(mark, side, x, x + shift_px + (wider_px if x > middle_px else -wider_px))
-                for mark, side, x in edges]  # fmt: skip
-    elif abs(left_level - right_level) >= CONTRAST_MIN:
-        shift_px = _step_shift(plateaus, left_level, right_level, profile, scale)
+    pulse = _expected_pulse(plateaus, outside)
+    if pulse is not None:
+        found = find_pulse(profile, pulse.centre * scale, outside, pulse.level, round(_SEARCH_PX / 2 * scale))
+        shift_px = None if found is None else found.centre / scale - pulse.centre
+        level_ground = abs(outside[0] - outside[1]) < CONTRAST_MIN
+        wider_px = (found.width / scale - pulse.width) / 2 if found and level_ground else 0.0
+    elif abs(outside[0] - outside[1]) >= CONTRAST_MIN:
+        shift_px, wider_px = _step_shift(plateaus, outside, profile, scale), 0.0
     else:
         return []
-    return [Reading(mark, side, x, None if shift_px is None else x + shift_px) for mark, side, x in edges]
+    if shift_px is None:
+        return [Reading(mark, side, x, None) for mark, side, x in edges]
+    middle_px = pulse.centre if pulse else 0.0
+    return [
+        Reading(mark, side, x, x + shift_px + (wider_px if x > middle_px else -wider_px)) for mark, side, x in edges
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _ExpectedPulse:
+    """What thin things between two stretches look like from afar: one line, in px of the page."""
+
+    centre: float
+    width: float
+    level: float
+
+
+def _expected_pulse(plateaus: Sequence[Plateau], outside: tuple[float, float]) -> _ExpectedPulse | None:
+    """Return the line that stands between two stretches, if one does that is brighter or darker than both."""
+    between = plateaus[1:-1]
+    level = max((_stated(p) for p in between), key=lambda level: _beyond(level, *outside), default=outside[0])
+    if _beyond(level, *outside) < CONTRAST_MIN:
+        return None
+    shares = [max(0.0, (_stated(p) - outside[0]) / (level - outside[0])) for p in between]
+    widths = [share * plateau.width_px for share, plateau in zip(shares, between, strict=True)]
+    if sum(widths) < _PULSE_FROM_PX:
+        return None
+    middles = ((plateau.x0_px + plateau.x1_px) / 2 for plateau in between)
+    centre_px = sum(width * middle for width, middle in zip(widths, middles, strict=True)) / sum(widths)
+    return _ExpectedPulse(centre_px, sum(widths), level)
 
 
 def _beyond(level: float, left: float, right: float) -> float:
@@ -111,9 +131,10 @@ def _beyond(level: float, left: float, right: float) -> float:
 
 
 def _step_shift(
-    plateaus: Sequence[Plateau], left_level: float, right_level: float, profile: Profile, scale: float
+    plateaus: Sequence[Plateau], outside: tuple[float, float], profile: Profile, scale: float
 ) -> float | None:
     left, *between, right = plateaus
+    left_level, right_level = outside
     shares = ((p.width_px, (_stated(p) - right_level) / (left_level - right_level)) for p in between)
     sharp_px = left.x1_px + sum(width_px * share for width_px, share in shares)
     reach = min(_REACH, left.width_px * scale / 2, right.width_px * scale / 2)
@@ -142,23 +163,18 @@ def _edges(plateaus: Sequence[Plateau]) -> Iterator[tuple[Mark, Side, float]]:
     """Return the edges of readable marks between the first and the last stretch, each at its own place."""
     for before, plateau in pairwise(plateaus):
         place = plateau.place
-        if place and _can_be_read(place.mark, "left") and _shows(place.x0_px, plateau.x0_px, before):
+        if place and place.readable and "left" not in place.cut and _shows(place.x0_px, plateau.x0_px, before):
             yield place.mark, "left", place.x0_px
     for plateau, after in pairwise(plateaus):
         place = plateau.place
-        if place and _can_be_read(place.mark, "right") and _shows(place.x1_px, plateau.x1_px, after):
+        if place and place.readable and "right" not in place.cut and _shows(place.x1_px, plateau.x1_px, after):
             yield place.mark, "right", place.x1_px
-
-
-def _can_be_read(mark: Mark, side: Side) -> bool:
-    cut = mark.cut_left if side == "left" else mark.cut_right
-    return mark.readable and mark.kind != "separator" and not cut
 
 
 def _shows(edge_px: float, seen_px: float, beside: Plateau) -> bool:
     """Whether a mark can be seen up to its edge; a separator stands for the edges on both of its sides."""
     parted = beside.place is not None and beside.place.mark.kind == "separator"
-    return parted or abs(edge_px - seen_px) < _COVERED_PX
+    return abs(edge_px - seen_px) < (SEPARATOR_PX if parted else _COVERED_PX)
 
 
 def _is_masked(x_px: float, strip: Strip) -> bool:

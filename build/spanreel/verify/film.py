@@ -9,6 +9,7 @@ from pathlib import Path
 
 import av
 
+from spanreel.errors import InputError
 from spanreel.verify.picture import Picture
 
 
@@ -25,9 +26,12 @@ def shown_pictures(file: Path, fps: int) -> Iterator[Shown]:
     """Decode a film; a picture that is held is yielded once, with all its frames.
 
     Raises:
+        InputError: The file holds no film.
         av.error.FFmpegError: The film cannot be decoded.
     """
     with av.open(str(file)) as container:
+        if not container.streams.video:
+            raise InputError(f"{file} holds no film; build it again with: spanreel build")
         stream = container.streams.video[0]
         stream.thread_type = "NONE"
         end = round(Fraction(stream.duration or 0) * (stream.time_base or 1) * fps)

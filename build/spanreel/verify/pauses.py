@@ -35,10 +35,8 @@ class PauseCheck:
     """What was found at a pause."""
 
     faults: list[Fault] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)
-    """Marks of which both edges were read."""
     unread: list[str] = field(default_factory=list)
-    """Readable marks of which an edge is covered or has no contrast."""
+    """Marks of which an edge is covered or has no contrast, though they are wide enough."""
     max_error_px: float = 0.0
 
 
@@ -67,10 +65,8 @@ def check_pause(pause: Pause, measured: Mapping[str, Measured], picture: Picture
     check.faults += _colour_faults(strips, picture)
     check.faults += _unlisted_faults(pause, bands, picture)
     check.max_error_px = max((r.error_px for r in worst.values() if isfinite(r.error_px)), default=0.0)
-    for mark in (place.mark for place in placed if place.mark.kind in _READABLE and place.mark.readable):
-        both = all((mark.id, side) in worst for side in _sides(mark))
-        check.read.update([mark.id] if both else [])
-        check.unread += [] if both else [mark.id]
+    check.unread = [place.mark.id for place in placed if place.readable
+                    and any((place.mark.id, side) not in worst for side in {"left", "right"} - place.cut)]  # fmt: skip
     return check
 
 
@@ -187,10 +183,3 @@ def _unlisted_faults(pause: Pause, bands: Iterable[list[Strip]], picture: Pictur
         for x0_px, x1_px in unlisted(upper, picture):
             if x0_px >= left_px and any(a < x1_px and b > x0_px for a, b in below):
                 yield Fault("ink", f"a bar at x {x0_px:.1f}–{x1_px:.1f}, y {upper.y0_px:.0f}", "a mark in the ledger")
-
-
-def _sides(mark: Mark) -> Iterator[Side]:
-    if not mark.cut_left:
-        yield "left"
-    if not mark.cut_right:
-        yield "right"

@@ -27,6 +27,13 @@ class Place:
     x1_px: float
     instant_px: float | None = None
     """Where its instant stands, if it marks one."""
+    cut: frozenset[str] = frozenset()
+    """The sides on which its axis ends before it does."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether it is wide enough for its edges to be read; what the ledger says of it is not asked."""
+        return self.mark.kind == "hairline" or (self.mark.kind == "bar" and self.x1_px - self.x0_px >= THIN_PX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +116,9 @@ def _place(mark: Mark, value: Measured, fit: Fit, axis: Axis) -> Place:
     if mark.kind == "marker":
         return Place(mark, mark.x0_px, mark.x1_px)
     x0_px, x1_px = fit.x(start_ns), fit.x(start_ns + value.value)
-    left_px = max(x0_px, axis.x0_px) if mark.cut_left else x0_px
-    return Place(mark, left_px, min(x1_px, axis.x1_px) if mark.cut_right else x1_px)
+    cut_left, cut_right = mark.cut_left and x0_px < axis.x0_px, mark.cut_right and x1_px > axis.x1_px
+    cut = frozenset((["left"] if cut_left else []) + (["right"] if cut_right else []))
+    return Place(mark, axis.x0_px if cut_left else x0_px, axis.x1_px if cut_right else x1_px, cut=cut)
 
 
 def fit_of_ledger(axis: Axis) -> Fit:

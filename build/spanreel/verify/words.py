@@ -20,6 +20,7 @@ CONTRAST_MIN = 4.5
 _BEARING_PX = 8.0
 """How far the ink of a letter may reach beyond its pen position."""
 _NUMBER = re.compile(r"(?<![A-Za-z\d])\d[\d.\u2009]*")
+_REPLAY = re.compile(r"real time, ×1|×\d+ speed|1/\d+ speed")
 _FORMULA = "N − 1"
 
 
@@ -103,7 +104,7 @@ def _known_words(pause: Pause, clip: Clip, subjects: Subjects, trace_set: TraceS
 
 def is_replay_factor(text: str) -> bool:
     """Whether a text states how fast the trace is replayed; the motion is held to it."""
-    return "speed" in text or "real time" in text
+    return _REPLAY.fullmatch(text) is not None
 
 
 def _window_ns(axis: Axis) -> float:
