@@ -24,6 +24,7 @@ from demo_engine.api.stream import stream_reply
 from demo_engine.api.template import render
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.api.validation import ChatRequest, CompletionRequest, GenerationRequest, parse
+from demo_engine.core.request import SamplingParams
 from demo_engine.recorder.server_trace import StageClock
 
 DEFAULT_CHAT_TOKENS = 1024
@@ -147,12 +148,13 @@ class Completions:
             f"{prefix}-{secrets.token_hex(12)}", stages, replica, prompt_ids, self._tokenizer.detokenizer()
         )
         reply = Reply(generation.id, self._model_id, kind, with_usage=body.wants_usage)
-        deltas = generation.run(
+        sampling = SamplingParams(
             max_tokens=max_tokens or min(room, default_tokens),
             temperature=1.0 if body.temperature is None else body.temperature,
             seed=secrets.randbits(62) if body.seed is None else body.seed,
             ignore_eos=bool(body.ignore_eos),
         )
+        deltas = generation.run(sampling)
         try:
             if body.stream:
                 return await stream_reply(request, generation, deltas, reply)

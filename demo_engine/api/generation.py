@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from demo_engine.api.detokenizer import Detokenizer
 from demo_engine.api.errors import ApiError
 from demo_engine.api.replica import Replica, ReplicaLost, TokenEvent
-from demo_engine.core.request import FinishReason
-from demo_engine.ipc.messages import Accepted, Started, StepsReply, Submit
+from demo_engine.core.request import FinishReason, SamplingParams
+from demo_engine.ipc.messages import Aborted, Accepted, Started, StepsReply, Submit
 from demo_engine.recorder.server_trace import (
     ServerSpan,
     ServerSteps,
@@ -41,6 +41,8 @@ class Generation:
     tokens: ServerTokens = field(default_factory=ServerTokens)
     finish_reason: FinishReason = "cancelled"
     first_step: int = 0
+    num_cached_tokens: int = 0
+    """Tokens of the prompt that were found in the cache."""
     _queue_start_ns: int = 0
     _prefill_start_ns: int = 0
 
@@ -49,16 +51,13 @@ class Generation:
         """Tokens so far."""
         return len(self.tokens.id)
 
-    async def run(
-        self, *, max_tokens: int, temperature: float, seed: int, ignore_eos: bool
-    ) -> AsyncGenerator[Delta, None]:
+    async def run(self, sampling: SamplingParams, priority: int = 0) -> AsyncGenerator[Delta, None]:
         """Submit the request and yield what happens; leaving early cancels it.
 
         Raises:
-            ApiError: The engine was lost (503).
+            ApiError: The engine gave this request up (500), or was lost (503).
         """
-        message = Submit(self.id, self.prompt_ids, max_tokens, temperature, seed, ignore_eos)
-        events = self.replica.submit(message)
+        events = self.replica.submit(Submit(self.id, self.prompt_ids, sampling, priority))
         try:
             while True:
                 event = await events.get()
@@ -69,11 +68,15 @@ class Generation:
                         yield Delta(spans=(self.stages.mark("submit", event.read_ns),))
                     case Started():
                         self._prefill_start_ns = event.start_ns
+                        self.num_cached_tokens = event.num_cached_tokens[event.request_ids.index(self.id)]
                         yield Delta(spans=(_span("queue", self._queue_start_ns, event.start_ns),))
                     case TokenEvent():
                         yield self._receive(event)
                         if event.finish_reason is not None:
                             return
+                    case Aborted():
+                        self.finish_reason = "error"
+                        raise ApiError(500, event.reason, code="generation_failed")
                     case ReplicaLost():
                         self.finish_reason = "error"
                         raise ApiError(503, event.reason, code="engine_lost", retry_s=2)

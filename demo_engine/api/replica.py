@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 from demo_engine.core.config import EngineConfig
-from demo_engine.core.request import FinishReason
+from demo_engine.core.request import FinishReason, TokenLogprobs
 from demo_engine.errors import EngineError
 from demo_engine.ipc.messages import (
+    Aborted,
     Accepted,
     Beat,
     Cancel,
@@ -51,6 +52,7 @@ class TokenEvent(msgspec.Struct, frozen=True):
     finish_reason: FinishReason | None
     step: Tokens
     read_ns: int
+    logprobs: TokenLogprobs | None = None
 
 
 class ReplicaLost(msgspec.Struct, frozen=True):
@@ -59,7 +61,7 @@ class ReplicaLost(msgspec.Struct, frozen=True):
     reason: str
 
 
-RequestEvent = Accepted | Started | TokenEvent | ReplicaLost
+RequestEvent = Accepted | Started | TokenEvent | Aborted | ReplicaLost
 
 
 class Replica(asyncio.Protocol):
@@ -165,6 +167,9 @@ class Replica(asyncio.Protocol):
                 self._pass_on_tokens(message, read_ns)
             case Accepted():
                 self._pass_on(message.request_id, message)
+            case Aborted():
+                self._pass_on(message.request_id, message)
+                self._requests.pop(message.request_id, None)
             case Started():
                 for request_id in message.request_ids:
                     self._pass_on(request_id, message)
@@ -182,7 +187,7 @@ class Replica(asyncio.Protocol):
 
     def _pass_on_tokens(self, step: Tokens, read_ns: int) -> None:
         for token in step.tokens:
-            event = TokenEvent(token.token_id, token.finish_reason, step, read_ns)
+            event = TokenEvent(token.token_id, token.finish_reason, step, read_ns, token.logprobs)
             self._pass_on(token.request_id, event)
             if token.finish_reason is not None:
                 self._requests.pop(token.request_id, None)

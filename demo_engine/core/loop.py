@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from demo_engine.core.config import EngineConfig
-from demo_engine.core.request import EngineRequest, FinishReason, Scheduled
+from demo_engine.core.request import EngineRequest, FinishReason, Scheduled, TokenLogprobs
 from demo_engine.core.scheduler import Plan, Scheduler
 from demo_engine.core.step_log import StepLog, StepTimes
 
@@ -54,6 +54,7 @@ class NewToken:
     request_id: str
     token_id: int
     finish_reason: FinishReason | None
+    logprobs: TokenLogprobs | None = None
 
 
 class EngineOutput(Protocol):

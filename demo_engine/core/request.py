@@ -10,13 +10,36 @@ FinishReason = Literal["stop", "length", "cancelled", "error"]
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How the next token is chosen, and when to stop."""
+    """How the next token is chosen, and when to stop. The defaults change nothing."""
 
     max_tokens: int
     temperature: float = 0.0
     """0 takes the most likely token."""
     seed: int = 0
     ignore_eos: bool = False
+    top_k: int = 0
+    """Draw from the k most likely tokens; 0 from all."""
+    top_p: float = 1.0
+    """Draw from the most likely tokens whose shares just reach this sum."""
+    min_p: float = 0.0
+    """Draw from the tokens whose share is at least this part of the largest share."""
+    presence_penalty: float = 0.0
+    """Taken off the logit of each token that stands in the output."""
+    frequency_penalty: float = 0.0
+    """Taken off once for each time it stands there."""
+    repetition_penalty: float = 1.0
+    """Divides a positive logit, multiplies a negative one, of each token of the prompt or the output."""
+    logprobs: int | None = None
+    """How many of the most likely tokens to report beside the chosen one; ``None`` reports nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """Natural logarithms of the model's own shares, before penalties, temperature and cuts."""
+
+    chosen: float
+    top: tuple[tuple[int, float], ...] = ()
+    """The most likely tokens and theirs, the largest first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -30,6 +53,8 @@ class EngineRequest:
     num_computed_tokens: int = 0
     """Tokens whose keys and values stand in the cache; 0 again after a preemption."""
     block_ids: list[int] = field(default_factory=list)
+    priority: int = 0
+    """Lower is served earlier, under the policy ``priority``."""
 
     @property
     def num_tokens(self) -> int:

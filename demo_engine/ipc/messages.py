@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from demo_engine.core.request import FinishReason
+from demo_engine.core.request import FinishReason, SamplingParams, TokenLogprobs
 
 MAX_FRAME_BYTES = 64 * 2**20
 _LENGTH = struct.Struct("<I")
@@ -18,10 +18,8 @@ class Submit(msgspec.Struct, frozen=True, tag=True):
 
     request_id: str
     prompt_ids: list[int]
-    max_tokens: int
-    temperature: float
-    seed: int
-    ignore_eos: bool
+    sampling: SamplingParams
+    priority: int = 0
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):
@@ -65,6 +63,8 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
     request_ids: list[str]
     start_ns: int
+    num_cached_tokens: list[int]
+    """Tokens of each prompt that were found in the cache."""
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -73,6 +73,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     request_id: str
     token_id: int
     finish_reason: FinishReason | None
+    logprobs: TokenLogprobs | None = None
 
 
 class Tokens(msgspec.Struct, frozen=True, tag=True):
@@ -85,6 +86,13 @@ class Tokens(msgspec.Struct, frozen=True, tag=True):
     sampled_ns: int
     sent_ns: int
     tokens: list[Token]
+
+
+class Aborted(msgspec.Struct, frozen=True, tag=True):
+    """Engine → API: this request, and no other, ended with an error."""
+
+    request_id: str
+    reason: str
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):
@@ -120,7 +128,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 
 ToEngine = Submit | Cancel | Ping | StepsQuery
-FromEngine = Ready | Accepted | Started | Tokens | Beat | Pong | StepsReply | Failed
+FromEngine = Ready | Accepted | Started | Tokens | Aborted | Beat | Pong | StepsReply | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 _to_engine = msgspec.msgpack.Decoder(ToEngine)

@@ -68,11 +68,11 @@ class Link:
 
     def started(self, request_ids: Sequence[str], start_ns: int) -> None:
         """Tell that requests have left the queue."""
-        self.send(Started(list(request_ids), start_ns))
+        self.send(Started(list(request_ids), start_ns, [0] * len(request_ids)))
 
     def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
         """Hand out a step's tokens."""
-        rows = [Token(token.request_id, token.token_id, token.finish_reason) for token in tokens]
+        rows = [Token(t.request_id, t.token_id, t.finish_reason, t.logprobs) for t in tokens]
         self.send(
             Tokens(
                 step, times.start_ns, times.planned_ns, times.forwarded_ns, times.sampled_ns,

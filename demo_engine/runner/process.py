@@ -13,7 +13,7 @@ import torch
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.loop import EngineLoop
-from demo_engine.core.request import EngineRequest, SamplingParams
+from demo_engine.core.request import EngineRequest
 from demo_engine.errors import EngineError
 from demo_engine.ipc.messages import (
     Accepted,
@@ -70,8 +70,8 @@ class EngineProcess:
                     self._answer(message)
 
     def _submit(self, message: Submit, read_ns: int) -> None:
-        sampling = SamplingParams(message.max_tokens, message.temperature, message.seed, message.ignore_eos)
-        self._loop.submit(EngineRequest(message.request_id, tuple(message.prompt_ids), sampling))
+        prompt_ids = tuple(message.prompt_ids)
+        self._loop.submit(EngineRequest(message.request_id, prompt_ids, message.sampling, priority=message.priority))
         self._link.send(Accepted(message.request_id, read_ns, self._loop.log.num_steps))
 
     def _answer(self, query: StepsQuery) -> None:
