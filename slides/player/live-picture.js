@@ -196,6 +196,11 @@ class LivePicture {
     return LIVE_LANE.top + this.#twin.lanes.length * LIVE_LANE.pitch + 8;
   }
 
+  /** The lane that names the first token: the second, which is empty by then. */
+  get #firstTop() {
+    return LIVE_LANE.top + Math.min(1, this.#twin.lanes.length - 1) * LIVE_LANE.pitch;
+  }
+
   #laneTop(component) {
     const index = this.#lanes.get(component);
     return index === undefined ? null : LIVE_LANE.top + index * LIVE_LANE.pitch;
@@ -246,7 +251,7 @@ class LivePicture {
   }
 
   #drawTokens(record, nowNs) {
-    const top = this.#laneTop("stream");
+    const top = LIVE_LANE.top + (this.#twin.lanes.length - 1) * LIVE_LANE.pitch; // the last lane is the stream
     const arrived = record.tokens.filter((token) => token.t_ns <= nowNs);
     const group = this.#nodes.ticks;
     while (group.childElementCount > arrived.length) group.lastChild.remove();
@@ -274,10 +279,10 @@ class LivePicture {
     this.#nodes.labels.replaceChildren();
     this.#labelModel(ended, isOver);
     const firstNs = hasToken ? record.tokens[0].t_ns : Infinity;
-    const lanes = this.#twin.lanes.filter((lane) => !lane.components.some((name) => name === "model" || name === "stream"));
+    const lanes = this.#twin.lanes.slice(0, -1).filter((lane) => !lane.components.includes("model"));
     const labels = lanes.map((lane) => this.#labelLane(lane, ended, firstNs)).filter((label) => label);
     if (!hasToken) return;
-    const first = this.#label("gateway", this.axis.x(firstNs) + 18, [["first token", liveWords.total(firstNs)]]);
+    const first = this.#label(this.#firstTop, this.axis.x(firstNs) + 18, [["first token", liveWords.total(firstNs)]]);
     if (labels.some((label) => label.x + label.width > this.axis.x(firstNs) - 8)) this.#moveBehind(labels, firstNs, first);
   }
 
@@ -289,24 +294,25 @@ class LivePicture {
     const gap = before.findIndex((span, index) => index && span.start_ns > liveEnd(before[index - 1]) + LIVE_TOUCH_NS);
     const early = gap < 0 ? before : before.slice(0, gap);
     const endX = this.axis.x(liveEnd(early.at(-1)));
+    const top = this.#laneTop(lane.component);
     const isThin = endX - this.axis.x(early[0].start_ns) < LIVE_THIN_PX;
     if (isThin) {
-      const middle = this.#laneTop(lane.component) + LIVE_LANE.height / 2;
+      const middle = top + LIVE_LANE.height / 2;
       const points = `${endX + 4},${middle} ${endX + 16},${middle - 8} ${endX + 16},${middle + 8}`;
       liveNode(this.#nodes.labels, "polygon", { points, class: "live-caret" });
     }
     const x = endX + (isThin ? 24 : 16);
-    const node = this.#label(lane.component, x, [["", liveWords.stage(liveSum(early))]]);
-    return { node, x, width: node.getComputedTextLength(), component: lane.component, spans };
+    const node = this.#label(top, x, [["", liveWords.stage(liveSum(early))]]);
+    return { node, x, width: node.getComputedTextLength(), top, spans };
   }
 
   /** Without room before the first token, lanes are labelled after it, clear of bars. */
   #moveBehind(labels, firstNs, first) {
     const x = this.axis.x(firstNs) + 18;
-    for (const { node, width, component, spans } of labels) {
+    for (const { node, width, top, spans } of labels) {
       const isCovered = spans.some((span) => this.axis.x(liveEnd(span)) > x && this.axis.x(span.start_ns) < x + width);
       node.setAttribute("x", isCovered ? this.axis.x(liveEnd(spans.at(-1))) + 18 : x);
-      if (component === "gateway") first.setAttribute("x", x + width + 32);
+      if (top === this.#firstTop) first.setAttribute("x", x + width + 32);
     }
   }
 
@@ -317,7 +323,7 @@ class LivePicture {
     if (prefill.length) {
       const words = ["prefill", liveWords.stage(liveSum(prefill))];
       const x = this.axis.x(prefill[0].start_ns);
-      const inside = this.#label("model", x, [words], "live-inside");
+      const inside = this.#label(this.#laneTop("model"), x, [words], "live-inside");
       const width = this.axis.x(liveEnd(prefill.at(-1))) - x;
       const spare = width - inside.getComputedTextLength();
       if (spare >= 40) inside.setAttribute("x", x + spare / 2);
@@ -325,12 +331,14 @@ class LivePicture {
       if (spare < 40) parts.push(words);
     }
     if (decode.length) parts.push(["decode", `${decode.length} × ${liveWords.perToken(liveSum(decode) / decode.length)}`]);
-    if (isOver && parts.length) this.#label("model", this.axis.x(liveEnd(ended.findLast((span) => span.component === "model"))) + 18, parts);
+    if (!isOver || !parts.length) return;
+    const last = ended.findLast((span) => span.component === "model");
+    this.#label(this.#laneTop("model"), this.axis.x(liveEnd(last)) + 18, parts);
   }
 
   /** Names in primary, values in secondary, from x on. */
-  #label(component, x, parts, name = "") {
-    const y = liveBaseline(this.#laneTop(component), LIVE_LANE.height, 36);
+  #label(top, x, parts, name = "") {
+    const y = liveBaseline(top, LIVE_LANE.height, 36);
     const label = liveNode(this.#nodes.labels, "text", { x, y, class: `live-value ${name}` });
     parts.forEach(([name, value], index) => {
       if (name) liveNode(label, "tspan", { class: "live-name", dx: index ? 32 : 0 }, name);

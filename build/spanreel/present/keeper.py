@@ -28,7 +28,8 @@ def main(command: list[str]) -> int:
 
 
 def _follow_starter(child: subprocess.Popen[bytes]) -> None:
-    sys.stdin.buffer.read()  # returns when the other end is closed
+    while os.read(0, 1):  # empty when the other end is closed; sys.stdin's lock would be in the way of our own exit
+        pass
     child.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(GRACE_S)
