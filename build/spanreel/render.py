@@ -86,33 +86,29 @@ class Renderer:
                 raise
 
     def _draw(self, unit: Unit) -> None:
-        staged = self._cache.stage(unit.hash)
-        job_file, log_file = (staged.with_name(f"{staged.name}.{kind}") for kind in ("json", "log"))
+        workspace = self._cache.stage(unit.hash)
         try:
-            job = unit.job(self._cache.fonts_dir, self._cache.labels_dir, staged)
-            job_file.write_bytes(msgspec.json.encode(job))
-            self._run(unit, job_file, log_file)
-            self._cache.publish(staged, unit.hash)
+            drawn, job_file = workspace / "unit", workspace / "job.json"
+            drawn.mkdir()
+            job_file.write_bytes(msgspec.json.encode(unit.job(self._cache.fonts_dir, self._cache.labels_dir, drawn)))
+            self._run(unit, job_file, workspace / "log")
+            self._cache.publish(drawn, unit.hash)
         except UnitError as fault:
             raise SpanreelError(f"clip {unit.clip} was drawn badly: {fault}; build again") from fault
         finally:
-            shutil.rmtree(staged, ignore_errors=True)
-            job_file.unlink(missing_ok=True)
-            log_file.unlink(missing_ok=True)
+            shutil.rmtree(workspace, ignore_errors=True)
         self._report.drawn(unit.clip)
 
     def _run(self, unit: Unit, job_file: Path, log_file: Path) -> None:
-        with log_file.open("wb") as log:
-            child = self._start([*self._command, str(job_file)], log)
+        with log_file.open("wb") as log, self._start([*self._command, str(job_file)], log) as child:
             for _ in child.stdout or ():
                 self._report.segment(unit.clip)
-            code = child.wait()
         with self._lock:
             self._children.discard(child)
-        if code:
+        if child.returncode:
             said = log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            reason = "\n".join(said[-2:]) or f"its process ended with code {code}"
-            raise _failure(f"clip {unit.clip} was not drawn: {reason}", code)
+            reason = "\n".join(said[-2:]) or f"its process ended with code {child.returncode}"
+            raise _failure(f"clip {unit.clip} was not drawn: {reason}", child.returncode)
 
     def _start(self, command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
         with self._lock:

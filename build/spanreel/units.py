@@ -56,7 +56,7 @@ class UnitCache:
             raise UnitError("a file is not the one that was stored")
 
     def stage(self, unit_hash: str) -> Path:
-        """Return a new empty folder to draw into; folders that processes left behind are removed."""
+        """Return a new empty folder for one drawing and its papers; what ended processes left behind is removed."""
         staging = self.folder / "staging"
         staging.mkdir(parents=True, exist_ok=True)
         for left in staging.iterdir():
@@ -89,10 +89,9 @@ class UnitCache:
         try:
             self.check(unit_hash)
         except UnitError:
-            final, old = self.unit_dir(unit_hash), staged.with_name(f"{staged.name}-old")
+            final, old = self.unit_dir(unit_hash), staged.with_name("damaged")
             os.replace(final, old)
             os.replace(staged, final)
-            shutil.rmtree(old)
 
 
 def read_clip(folder: Path) -> Clip:

@@ -1,4 +1,4 @@
-"""Small, quick builds for tests: real plans, caches, films and manifests of clips drawn by the clip factory."""
+"""Small, quick builds for tests: real plans, caches, films and manifests of sketched clips."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trace_factory import MS, make_experiment, make_run, make_set
 
 HELPERS = Path(__file__).parent
 ROOT = HELPERS.parents[1]
-QUICK_RENDERER = (sys.executable, str(HELPERS / "clip_factory.py"))
+QUICK_RENDERER = (sys.executable, str(HELPERS / "sketch_renderer.py"))
 
 _PREAMBLE = """
 import sys
@@ -27,7 +27,7 @@ def quick_set(folder: Path, *, prefill_ns: int = 300 * MS, text: str = "tok", na
 
 
 def quick_order(folder: Path, set_dir: Path, **changes) -> Order:
-    """Return an order for a small film without a page, drawn by the clip factory; ``folder`` gets deck and cache."""
+    """Return an order for a small film without a page, drawn by the sketch renderer; ``folder`` gets deck and cache."""
     settings = {
         "formats": ("mp4",),
         "quality": "draft",
