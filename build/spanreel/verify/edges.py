@@ -22,6 +22,8 @@ CONTRAST_MIN = 24.0
 """Levels that are closer than this cannot be told apart by brightness."""
 _WIDE_FROM = 6.0
 """Pixels from which on a stretch shows its own level."""
+_DRAFT_WIDE_FROM = 10.0
+"""In a smaller picture than 1080 rows a separator is a pixel or less, and lost between bars narrower than this."""
 _PULSE_FROM_PX = 0.8
 """Thinner things only shift the edge that they stand in."""
 _SEARCH_PX = 60.0
@@ -83,6 +85,8 @@ def _read_place(plateaus: Sequence[Plateau], profile: Profile, scale: float) -> 
     """Read the shift of what stands between the first and the last of these stretches, which are wide."""
     outside = _level(plateaus[0], profile, scale, -1), _level(plateaus[-1], profile, scale, 1)
     edges = list(_edges(plateaus))
+    if scale < 1 and min(plateaus[0].width_px, plateaus[-1].width_px) * scale < _DRAFT_WIDE_FROM:
+        return []
     pulse = _expected_pulse(plateaus, outside)
     if pulse is not None:
         found = find_pulse(profile, pulse.centre * scale, outside, pulse.level, round(_SEARCH_PX / 2 * scale))

@@ -16,6 +16,7 @@ from spanreel.verify.picture import Picture, levels
 from spanreel.verify.profile import runs
 
 AREA_MIN_PX2 = 12.0
+"""In a smaller picture than 1080 rows, that many of its pixels."""
 _BRIGHTNESS_TOLERANCE = 14
 _NEUTRAL = 128
 _HUED_FROM = 20
@@ -62,7 +63,9 @@ def ink_faults(pause: Pause, picture: Picture, colours: Iterable[str]) -> Iterat
             continue
         alike = (np.abs(brightness - np.float32(bright)) < _BRIGHTNESS_TOLERANCE) & in_plot
         regions += [(colour, region) for region in _regions(_thick(alike), picture.scale)]
-    large = [(what, region) for what, region in regions if region.area_px2 >= AREA_MIN_PX2]
+    large = [
+        (what, region) for what, region in regions if region.area_px2 >= AREA_MIN_PX2 / min(1.0, picture.scale) ** 2
+    ]
     for what, region in sorted(large, key=lambda found: -found[1].area_px2)[:_MAX_REPORTED]:
         x0, y0, x1, y1 = region.box_px
         place = f"x {x0:.0f}–{x1:.0f}, y {y0:.0f}–{y1:.0f}"

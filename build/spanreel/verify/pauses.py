@@ -19,7 +19,8 @@ EDGE_ERROR_PX = 1.0
 """How far an edge may be off; in a smaller picture than 1080 rows, that many of its pixels."""
 _LEDGER_ERROR_PX = 0.5
 _COLOUR_ERROR = 12.0
-_COLOUR_FROM_PX = 16.0
+_COLOUR_FROM = 16.0
+_BLUR_PX = 4.0
 _SCALE_DRIFT_PX = 1.0
 _SCALE_FROM_EDGES = 3
 _CAP_Y_PX = (-12.0, -6.0)
@@ -158,21 +159,23 @@ def _cap_error(mark: Mark, cap_px: float, picture: Picture) -> float | None:
 
 
 def _colour_faults(strips: Iterable[Strip], picture: Picture) -> Iterator[Fault]:
-    """Compare the colour of every wide stretch of a bar."""
+    """Compare the colour of a wide stretch of every solid bar."""
     seen: set[str] = set()
     for each in strips:
         for plateau in each.plateaus:
-            place = plateau.place
-            if place is None or place.mark.kind != "bar" or place.mark.id in seen or plateau.width_px < _COLOUR_FROM_PX:
+            mark = plateau.place.mark if plateau.place else None
+            wide = plateau.width_px * picture.scale >= _COLOUR_FROM
+            if mark is None or mark.kind != "bar" or mark.pattern != "solid" or mark.id in seen or not wide:
                 continue
-            x0_px, x1_px = plateau.x0_px + 4, plateau.x1_px - 4
-            if place.mark.pattern != "solid" or any(a < x1_px and b > x0_px for a, b in each.masked):
+            x0_px, x1_px = plateau.x0_px + _BLUR_PX, plateau.x1_px - _BLUR_PX
+            if any(a < x1_px and b > x0_px for a, b in each.masked):
                 continue
-            seen.add(place.mark.id)
+            seen.add(mark.id)
             found = picture.colour(x0_px, x1_px, each.y0_px, each.y1_px)
-            if max(abs(a - b) for a, b in zip(found, levels(place.mark.colour), strict=True)) > _COLOUR_ERROR:
-                levels_found = "/".join(f"{value:.0f}" for value in found)
-                yield Fault("ink", f"levels {levels_found}", f"colour {place.mark.colour}", mark=place.mark.id)
+            off = max(abs(a - b) for a, b in zip(found, levels(mark.colour), strict=True))
+            if off > _COLOUR_ERROR / min(1.0, picture.scale):
+                stated = f"colour {mark.colour}"
+                yield Fault("ink", "levels " + "/".join(f"{value:.0f}" for value in found), stated, mark=mark.id)
 
 
 def _unlisted_faults(pause: Pause, bands: Iterable[list[Strip]], picture: Picture) -> Iterator[Fault]:

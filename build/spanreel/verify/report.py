@@ -28,7 +28,7 @@ class Report(msgspec.Struct, frozen=True):
     bound: int
     """Of these, bars without a fault."""
     markers: list[dict[str, str | int]]
-    """Spans whose bars are too thin or too covered to be read."""
+    """Marks that are too thin or too covered to be read."""
     max_px_error: float
     max_frame_error: float
     texts: int
@@ -48,7 +48,8 @@ def summary(report: Report) -> Iterator[str]:
     )
     yield (
         f"titles: {report.claims.hold} hold, {report.claims.countered} countered; "
-        f"hashes {'agree' if report.hashes_ok else 'differ'}; {len(report.markers)} spans too thin to read"
+        f"hashes {'agree' if report.hashes_ok else 'differ'}; "
+        f"{len(report.markers)} marks too thin or too covered to read"
     )
     for kind, (meaning, step) in MEANING.items():
         own = [fault for fault in report.faults if fault.kind == kind]
