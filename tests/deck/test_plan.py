@@ -151,3 +151,11 @@ def test_planning_imports_neither_manim_nor_torch(set_dir):
         "assert not {'manim', 'torch', 'numpy', 'av'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, str(set_dir)], cwd=ROOT, check=True)
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(set_dir, monkeypatch):
+    """Without what draws there is no plan, and no traceback."""
+    monkeypatch.setattr("spanreel.plan._PYTHON_PACKAGES", ("no-such-package",))
+    result = CliRunner().invoke(command, ["--set", str(set_dir)])
+    assert result.exit_code == 4
+    assert "Python package no-such-package is missing; install it with: make deck" in result.output
