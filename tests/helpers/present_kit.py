@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from page_kit import make_deck
 from slides.twin import one_request
+from spanreel.deck import BuiltSlide
 from spanreel.page import write_page
 from spanreel.present.client import Question
 from spanreel.present.server import Stage
@@ -104,7 +107,10 @@ def start_presenter(folder: Path, *, live: bool = True, slide: str = "", **scrip
     """Write a deck, its recorded set and the engine's script into a folder and present them."""
     if not (folder / "deck.html").exists():
         twin = one_request(load_set(make_fast_set(folder)))
-        write_page(folder, make_deck(), {}, twin, folder / "deck.html")
+        deck = make_deck()
+        second = BuiltSlide("second", "hook", "text", "The second slide", "none", 1.0, "")
+        deck = msgspec.structs.replace(deck, slides=[*deck.slides, second])
+        write_page(folder, deck, {}, twin, folder / "deck.html")
     (folder / "script.json").write_text(json.dumps(SCRIPT | script))
     process = subprocess.Popen(
         [sys.executable, __file__, str(folder), "live" if live else "no-live", slide],
