@@ -55,7 +55,8 @@ def command(
         with Report(quiet) as report:
             built = build(order, report)
     except OSError as error:
-        raise EnvironmentLackError(f"{error.filename}: {error.strerror}; free some space or build with -o") from error
+        where = error.filename2 or error.filename or out_dir or paths.OUT
+        raise EnvironmentLackError(f"{where}: {error.strerror}; make room there, or build elsewhere with -o") from error
     if as_json:
         click.echo(json.dumps(_summary(built)))
     elif not quiet:
