@@ -8,8 +8,7 @@ from itertools import takewhile
 from manim import Animation, Mobject
 
 from scenes import ledger
-from scenes.grammar.bars import path_bars
-from scenes.grammar.dimension import OUTSIDE_GAP_PX, place_label
+from scenes.grammar.dimension import CLEAR_PX, OUTSIDE_GAP_PX
 from scenes.grammar.lens import Lens, head_spans
 from scenes.grammar.stages import Stage, role, stage_name, stages, waits
 from scenes.parts.facts import Facts, Piece, Quoted
@@ -113,18 +112,21 @@ class LensPicture:
         return drawn
 
     def _label(self, stage: Stage, bars: Sequence[Box], middle: float) -> Label:
+        """Place a stage's label inside its widest bar, right of its bars, or left of them, by the first that fits."""
         first = stage.spans[0]
         pieces: list[Piece] = [(f"{stage.name} ", self._lettering.name), ("{0}", self._lettering.value)]
         quotes: list[Quoted] = [self._facts.sum_of(stage)]
-        x0, x1 = bars[0].edges[0], bars[-1].edges[2]
         width = self._facts.width_px(pieces, quotes)
-        limit = self._x1 - PAD_PX
-        place, left = place_label(x0, min(x1, limit), width, self._x0 + PAD_PX, limit)
-        filled = place == "inside" and not waits(first) and len(path_bars(stage.spans, self._lens.scale)) == 1
-        if place == "inside" and not filled:
-            left = x1 + OUTSIDE_GAP_PX if x1 + OUTSIDE_GAP_PX + width <= limit else x0 - OUTSIDE_GAP_PX - width
-        if filled:
+        x0, x1 = bars[0].edges[0], bars[-1].edges[2]
+        inner_x0, _, inner_x1, _ = max((bar.edges for bar in bars), key=lambda edges: edges[2] - edges[0])
+        inside = not waits(first) and width + 2 * CLEAR_PX <= inner_x1 - inner_x0
+        if inside:
+            left = (inner_x0 + inner_x1 - width) / 2
             pieces = [(text, self._lettering.on_fill(style)) for text, style in pieces]
-        behind = self._theme.role[role(first)] if filled else self._theme.colour.surface
+        elif x1 + OUTSIDE_GAP_PX + width <= self._x1 - PAD_PX:
+            left = x1 + OUTSIDE_GAP_PX
+        else:
+            left = max(self._x0 + PAD_PX, x0 - OUTSIDE_GAP_PX - width)
+        behind = self._theme.role[role(first)] if inside else self._theme.colour.surface
         baseline = centred(middle, self._lettering.value.size_px)
         return self._facts.label(pieces, quotes, left, baseline, f"lens-{stage.name}", behind=behind)

@@ -60,6 +60,7 @@ def make_run(
     decode_ns: int = 95 * MS,
     queue_ns: int = 60 * MS,
     small_ns: int = 400 * US,
+    connect_ns: int | None = None,
     sample_ns: int = 700 * US,
     loop_ns: int = 100 * US,
     request_id: str = "r7",
@@ -69,8 +70,9 @@ def make_run(
     origin = 50 * MS
     spans, cursor = [], 0
     for name in ("prepare", "connect", "request", "receive", "template", "encode", "route", "submit"):
-        spans.append(SpanRow(_INDEX[name], -1, cursor, small_ns))
-        cursor += small_ns
+        duration = connect_ns if name == "connect" and connect_ns is not None else small_ns
+        spans.append(SpanRow(_INDEX[name], -1, cursor, duration))
+        cursor += duration
     arrival, begin = cursor, cursor + queue_ns
     steps: dict[str, list] = {name: [] for name in Steps.__struct_fields__ if name != "kv_blocks_total"}
     neighbour_start = max(0, origin + arrival - 30 * MS)

@@ -34,6 +34,7 @@ MAGNITUDES = {
     "one-token": {"tokens": 1},
     "crowded": {"tokens": 600, "decode_ns": 3 * MS},
     "narrow-prefill": {"prefill_ns": 510 * MS, "decode_ns": 64 * MS, "tokens": 24, "queue_ns": 30 * MS},
+    "slow-connection": {"small_ns": 200 * US, "connect_ns": 6 * MS},
     "no-lens": {"small_ns": 30 * MS},
 }  # fmt: skip
 
