@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from demo_engine.console import say
 from demo_engine.errors import EngineError
+from demo_engine.flags import add_flags, given_settings, make_config, whole_number
 
 TOKEN_VARIABLE = "SPANREEL_TOKEN"  # noqa: S105 (the variable's name, not a token)
 
@@ -46,7 +47,9 @@ def _parser() -> argparse.ArgumentParser:
 
     serve = verbs.add_parser("serve", help="Serve the OpenAI-compatible API on this machine.")
     serve.add_argument("--host", default="127.0.0.1", help="a loopback address (default: %(default)s)")
-    serve.add_argument("--port", type=_port, default=0, help="0 takes a free one (default: %(default)s)")
+    serve.add_argument(
+        "--port", type=whole_number(0, 65535), default=0, help="0 takes a free one (default: %(default)s)"
+    )
     serve.add_argument("--token", help=f"default: ${TOKEN_VARIABLE}, or a new one for each run")
     serve.add_argument("--with-stdin", action="store_true", help="stop when standard input closes")
     serve.set_defaults(run=_serve)
@@ -62,22 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     for verb in (model, serve, profile):
         verb.add_argument("--model", default=None, help="a Llama-type model's folder (default: the packaged SmolLM2)")
     for verb in (serve, profile):
-        verb.add_argument("--threads", type=_threads, default=1, help="threads of the runner (default: %(default)s)")
+        add_flags(verb)
     return parser
-
-
-def _port(text: str) -> int:
-    return _integer(text, 0, 65535)
-
-
-def _threads(text: str) -> int:
-    return _integer(text, 1, 1024)
-
-
-def _integer(text: str, low: int, high: int) -> int:
-    if not text.isdecimal() or not low <= int(text) <= high:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {low} to {high}")
-    return int(text)
 
 
 def _model(options: argparse.Namespace) -> int:
@@ -90,12 +79,11 @@ def _model(options: argparse.Namespace) -> int:
 
 def _serve(options: argparse.Namespace) -> int:
     from demo_engine.api.server import ServeOptions, serve
-    from demo_engine.core.config import EngineConfig
     from demo_engine.weights import DEFAULT_MODEL, open_model
 
     token = options.token or os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(32)
     folder = open_model(options.model or DEFAULT_MODEL)
-    config = EngineConfig(num_threads=options.threads, max_model_len=folder.config()["max_position_embeddings"])
+    config = make_config(given_settings(options), folder.config()["max_position_embeddings"])
     return serve(ServeOptions(folder, options.host, options.port, token, config, with_stdin=options.with_stdin))
 
 
@@ -105,6 +93,6 @@ def _profile(options: argparse.Namespace) -> int:
     return profile(
         ProfileOptions(
             out=options.out, set_name=options.set_name, model=options.model, quick=options.quick,
-            anyway=options.anyway, num_threads=options.threads,
+            anyway=options.anyway, settings=given_settings(options),
         )
     )  # fmt: skip

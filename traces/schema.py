@@ -111,6 +111,8 @@ class Steps(Record, frozen=True):
     emit_ns: list[int] = []
     """Duration of bookkeeping and of handing tokens out."""
     prefill_tokens: list[int] = []
+    cached_tokens: list[int] = []
+    """Prompt tokens found in the prefix cache; the column is empty in sets recorded before it was kept."""
     decode_tokens: list[int] = []
     running: list[int] = []
     waiting: list[int] = []

@@ -1,26 +1,37 @@
-"""The engine's settings, under the names that vLLM gives them."""
+"""The engine's settings, under the names that vLLM gives them: each is one line here, a flag, and in the trace."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+def _option(default: Any, meaning: str, low: int = 0) -> Any:
+    """Describe a setting: its default, what it does, and the least value of a number."""
+    return field(default=default, metadata={"meaning": meaning, "low": low})
 
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """Settings of one engine."""
+    """Settings of one engine.
 
-    block_size: int = 16
-    """Tokens in a KV-cache block."""
-    num_kv_blocks: int = 1024
-    """Size of the KV-cache pool (vLLM: ``num_gpu_blocks_override``)."""
-    max_num_seqs: int = 8
-    """Most requests that run in one step."""
-    max_num_batched_tokens: int = 2048
-    """Token budget of one step; a longer prompt is prefilled in several."""
-    max_model_len: int = 8192
-    """Most tokens of a request, prompt and output together."""
-    num_threads: int = 1
-    """Threads of the runner."""
+    Prefix caching is off unless asked for: otherwise the second of two equal measurements would find its own prompt.
+    """
+
+    block_size: int = _option(16, "tokens in a KV-cache block", low=1)
+    num_kv_blocks: int = _option(1024, "size of the KV-cache pool in blocks (vLLM: num_gpu_blocks_override)", low=1)
+    max_num_seqs: int = _option(8, "most requests that run in one step", low=1)
+    max_num_batched_tokens: int = _option(2048, "token budget of one step", low=1)
+    max_model_len: int = _option(8192, "most tokens of a request, prompt and output together", low=2)
+    batching: Literal["continuous", "static"] = _option("continuous", "static: admit when the last batch is over")
+    scheduling_policy: Literal["fcfs", "priority"] = _option("fcfs", "who is served first, and preempted last")
+    enable_chunked_prefill: bool = _option(True, "spread a prompt over several steps where it does not fit into one")
+    long_prefill_token_threshold: int = _option(0, "most tokens of one prompt in a step, its chunk; 0: the budget")
+    enable_prefix_caching: bool = _option(False, "reuse blocks of prompts that begin alike")
+    batch_invariant: bool = _option(True, "the same bits in any batch; without, a faster product for a single token")
+    device: Literal["cpu", "cuda"] = _option("cpu", "where the model runs")
+    synchronize_steps: bool = _option(False, "wait for a GPU after each forward pass, so that its time is its own")
+    num_threads: int = _option(1, "threads of the runner", low=1)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -32,5 +43,13 @@ class EngineConfig:
 
     @property
     def max_request_tokens(self) -> int:
-        """Most tokens that one request can ever hold: the model's limit, or the whole pool."""
-        return min(self.max_model_len, self.num_kv_blocks * self.block_size)
+        """Most tokens that one request can ever hold: the model's limit, the whole pool, or what one step computes."""
+        limit = min(self.max_model_len, self.num_kv_blocks * self.block_size)
+        return limit if self.enable_chunked_prefill else min(limit, self.max_num_batched_tokens)
+
+    @property
+    def chunk_tokens(self) -> int:
+        """Most tokens of one request in a step."""
+        if not self.enable_chunked_prefill or self.long_prefill_token_threshold == 0:
+            return self.max_num_batched_tokens
+        return min(self.long_prefill_token_threshold, self.max_num_batched_tokens)

@@ -1,4 +1,17 @@
-"""The engine loop: plan a step, run it, sample, hand the tokens out, and record how long each part took."""
+"""The engine loop, and with it the life of a request, top to bottom.
+
+1. ``submit`` puts it into the scheduler's queue.
+2. ``step`` asks the scheduler for a plan. Sooner or later the plan lets it in: blocks that already hold its beginning
+   are adopted, others are allocated, and ``started`` tells the world.
+3. The runner computes its prompt, in one step or in chunks over several, beside whatever else is running.
+4. The step that reaches its last known token samples the next one; ``tokens`` hands it out. From then on each step
+   computes one token and samples one.
+5. If blocks run out it may lose its own; it is then computed again, its output included, and goes on as before.
+6. It ends with a stop token, at its length, by ``cancel`` (in the queue or in decode at once or with the step, in a
+   prefill between two layers), or, if its logits are not numbers, by ``failed``. Its blocks are free again.
+
+Each step leaves one row in the log.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from demo_engine.core.config import EngineConfig
-from demo_engine.core.request import EngineRequest, FinishReason, Scheduled, TokenLogprobs
+from demo_engine.core.request import EngineRequest, FinishReason, Sampled, Scheduled, TokenLogprobs
 from demo_engine.core.scheduler import Plan, Scheduler
 from demo_engine.core.step_log import StepLog, StepTimes
 
@@ -38,8 +51,12 @@ class Runner(Protocol):
         """Compute a batch and return what ``sample`` needs; ``beat`` is called between layers."""
         ...
 
-    def sample(self, logits: Any, requests: Sequence[EngineRequest]) -> list[int]:
-        """Choose the next token of each request whose last known token was computed."""
+    def sample(self, logits: Any, requests: Sequence[EngineRequest]) -> list[Sampled | None]:
+        """Choose the next token of each request whose last known token was computed; ``None`` if that cannot be."""
+        ...
+
+    def erase(self, block_ids: Sequence[int]) -> None:
+        """Overwrite blocks whose content must not reach another request."""
         ...
 
     def cost(self, items: Sequence[Scheduled]) -> StepCost:
@@ -60,12 +77,16 @@ class NewToken:
 class EngineOutput(Protocol):
     """Where the loop hands out what happens."""
 
-    def started(self, request_ids: Sequence[str], start_ns: int) -> None:
+    def started(self, requests: Sequence[EngineRequest], start_ns: int) -> None:
         """Tell that requests have left the queue with the step that began at ``start_ns``."""
         ...
 
     def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
         """Hand out a step's tokens; the step's ``emitted_ns`` is not yet known and equals ``sampled_ns``."""
+        ...
+
+    def failed(self, request_id: str, reason: str) -> None:
+        """Tell that one request has ended with an error."""
         ...
 
 
@@ -122,28 +143,31 @@ class EngineLoop:
         start_ns = self._clock_ns()
         plan = self.scheduler.plan()
         self._stepping = plan.items
-        new = [item.request.id for item in plan.items if item.start == 0 and not item.request.output_ids]
         batch = self._runner.prepare(plan.items)
         planned_ns = self._clock_ns()
-        if new:
-            self._output.started(new, start_ns)
-        tokens: list[NewToken] = []
+        if plan.started:
+            self._output.started(plan.started, start_ns)
+        ended: set[str] = set()
         try:
             logits = self._runner.forward(batch, self._beat)
             forwarded_ns = self._clock_ns()
-            tokens = self._sample(plan, logits)
+            tokens, failed = self._sample(plan, logits)
             sampled_ns = self._clock_ns()
             times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, sampled_ns)
             self._output.tokens(self.log.num_steps, times, tokens)
+            self._give_up(failed)
+            ended = {token.request_id for token in tokens if token.finish_reason} | {r.id for r in failed}
         except StepAbortedError:
             forwarded_ns = sampled_ns = self._clock_ns()
         self._stepping = []
         cost = self._runner.cost(plan.items)
         gauges = (len(self.scheduler.running), len(self.scheduler.waiting), self.scheduler.blocks.num_used)
-        self._drop_finished(tokens)
+        for request_id in ended | self._cancelled:
+            self._forget(self._requests[request_id])
+        self._cancelled.clear()
         times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, self._clock_ns())
         self.log.append(
-            (*times.row(), plan.num_prefill_tokens, plan.num_decode_tokens, *gauges,
+            (*times.row(), plan.num_prefill_tokens, plan.num_cached_tokens, plan.num_decode_tokens, *gauges,
              cost.weight_bytes, cost.kv_bytes, cost.flops),
             tuple(item.request.id for item in plan.items),
             tuple(request.id for request in plan.preempted),
@@ -154,26 +178,34 @@ class EngineLoop:
         if any(item.is_prefill and item.request.id in self._cancelled for item in self._stepping):
             raise StepAbortedError
 
-    def _sample(self, plan: Plan, logits: Any) -> list[NewToken]:
-        sampled = [item.request for item in plan.items if item.samples]
+    def _sample(self, plan: Plan, logits: Any) -> tuple[list[NewToken], list[EngineRequest]]:
+        """Return the new tokens, and the requests that cannot have one."""
         for item in plan.items:
-            item.request.num_computed_tokens = item.end
-        tokens = []
-        for request, token_id in zip(sampled, self._runner.sample(logits, sampled), strict=True):
-            request.output_ids.append(token_id)
-            tokens.append(NewToken(request.id, token_id, self._finish_reason(request, token_id)))
-        return tokens
+            self.scheduler.computed(item)
+        requests = [item.request for item in plan.items if item.samples]
+        tokens, failed = [], []
+        for request, sampled in zip(requests, self._runner.sample(logits, requests), strict=True):
+            if sampled is None:
+                failed.append(request)
+                continue
+            request.output_ids.append(sampled.token_id)
+            reason = self._finish_reason(request, sampled.token_id)
+            tokens.append(NewToken(request.id, sampled.token_id, reason, sampled.logprobs))
+        return tokens, failed
+
+    def _give_up(self, failed: list[EngineRequest]) -> None:
+        """End requests whose logits are not numbers, and let nothing of theirs reach another request.
+
+        Even behind a mask, what is not a number in a block makes the sums of its next owner none.
+        """
+        for request in failed:
+            self._runner.erase(self.scheduler.blocks.condemn(request))
+            self._output.failed(request.id, "the model's logits for this request are not numbers")
 
     def _finish_reason(self, request: EngineRequest, token_id: int) -> FinishReason | None:
         if token_id in self._runner.stop_token_ids and not request.sampling.ignore_eos:
             return "stop"
         return "length" if len(request.output_ids) >= request.sampling.max_tokens else None
-
-    def _drop_finished(self, tokens: list[NewToken]) -> None:
-        finished = {token.request_id for token in tokens if token.finish_reason}
-        for request_id in finished | self._cancelled:
-            self._forget(self._requests[request_id])
-        self._cancelled.clear()
 
     def _forget(self, request: EngineRequest) -> None:
         self.scheduler.remove(request)

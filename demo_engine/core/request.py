@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -53,8 +54,14 @@ class EngineRequest:
     num_computed_tokens: int = 0
     """Tokens whose keys and values stand in the cache; 0 again after a preemption."""
     block_ids: list[int] = field(default_factory=list)
+    block_digests: list[bytes] = field(default_factory=list)
+    """What its full blocks are found by in the prefix cache, as far as that was needed."""
+    num_cached_tokens: int | None = None
+    """Tokens that were found in the prefix cache when it first left the queue; ``None`` before that."""
     priority: int = 0
     """Lower is served earlier, under the policy ``priority``."""
+    rank: tuple[int, int] = (0, 0)
+    """Its place among all requests; the lowest is served first and preempted last."""
 
     @property
     def num_tokens(self) -> int:
@@ -65,6 +72,18 @@ class EngineRequest:
         """Return the known tokens from ``start`` up to ``end``."""
         num_prompt = len(self.prompt_ids)
         return [*self.prompt_ids[start:end], *self.output_ids[max(0, start - num_prompt) : max(0, end - num_prompt)]]
+
+
+rank = operator.attrgetter("rank")
+"""Sorts requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The token that was chosen for a request."""
+
+    token_id: int
+    logprobs: TokenLogprobs | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from demo_engine.core.block_manager import BlockManager
 from demo_engine.core.config import EngineConfig
-from demo_engine.core.request import EngineRequest, Scheduled
+from demo_engine.core.request import EngineRequest, Scheduled, rank
+from demo_engine.core.request_queue import RequestQueue
 
 
 @dataclass(slots=True)
@@ -16,7 +17,11 @@ class Plan:
     """The work of one step."""
 
     items: list[Scheduled] = field(default_factory=list)
+    started: list[EngineRequest] = field(default_factory=list)
+    """Requests that have left the queue for the first time."""
     preempted: list[EngineRequest] = field(default_factory=list)
+    num_cached_tokens: int = 0
+    """Tokens that need not be computed, because their blocks were found in the prefix cache."""
 
     @property
     def num_prefill_tokens(self) -> int:
@@ -30,19 +35,21 @@ class Plan:
 
 
 class Scheduler:
-    """Continuous batching with one queue and one token budget, first come first served.
+    """One queue and one token budget.
 
     There is no prefill phase and no decode phase: each request has tokens known and tokens computed, and a step lets
-    the second number catch up with the first. When blocks run out, the request that came last gives up its own and
-    goes back to the head of the queue, to be computed again.
+    the second number catch up with the first. Requests have a rank: their priority if the policy says so, then their
+    arrival. When blocks run out, the running request that ranks last gives up its own and goes back to its place in
+    the queue, to be computed again.
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        self.blocks = BlockManager(config.num_kv_blocks, config.block_size)
-        self.waiting: deque[EngineRequest] = deque()
+        self.blocks = BlockManager(config.num_kv_blocks, config.block_size, config.enable_prefix_caching)
+        self.waiting = RequestQueue()
         self.running: list[EngineRequest] = []
-        self._max_num_seqs = config.max_num_seqs
-        self._budget = config.max_num_batched_tokens
+        """In the order of their rank."""
+        self._config = config
+        self._num_arrived = 0
 
     def __iter__(self) -> Iterator[EngineRequest]:
         """Iterate over all requests, running ones first."""
@@ -51,7 +58,10 @@ class Scheduler:
 
     def add(self, request: EngineRequest) -> None:
         """Queue a request."""
-        self.waiting.append(request)
+        by_priority = self._config.scheduling_policy == "priority"
+        request.rank = (request.priority if by_priority else 0, self._num_arrived)
+        self._num_arrived += 1
+        self.waiting.push(request)
 
     def remove(self, request: EngineRequest) -> None:
         """Forget a request that is finished or cancelled, and free its blocks."""
@@ -64,39 +74,63 @@ class Scheduler:
     def plan(self) -> Plan:
         """Choose the next step's tokens and give them blocks."""
         plan = Plan()
+        may_admit = self._config.batching == "continuous" or not self.running
         budget = self._plan_running(plan)
-        if not plan.preempted:
+        if may_admit and not plan.preempted:
             self._admit(plan, budget)
         return plan
 
+    def computed(self, item: Scheduled) -> None:
+        """Note that a step has computed this."""
+        item.request.num_computed_tokens = item.end
+        self.blocks.computed(item)
+
     def _plan_running(self, plan: Plan) -> int:
-        budget, index = self._budget, 0
+        """Let the running requests go on; return what is left of the budget."""
+        budget, index = self._config.max_num_batched_tokens, 0
         while index < len(self.running) and budget > 0:
             request = self.running[index]
-            end = min(request.num_tokens, request.num_computed_tokens + budget)
+            index += 1
+            end = self._end(request, budget)
+            if end == request.num_computed_tokens:
+                continue
             while not self.blocks.allocate(request, end):
                 victim = self._preempt_last(plan)
                 if victim is request:
                     return budget
             plan.items.append(Scheduled.up_to(request, end))
             budget -= end - request.num_computed_tokens
-            index += 1
         return budget
 
     def _admit(self, plan: Plan, budget: int) -> None:
-        while self.waiting and budget > 0 and len(self.running) < self._max_num_seqs:
-            request = self.waiting[0]
-            end = min(request.num_tokens, budget)
-            if not self.blocks.allocate(request, end):
+        """Let requests in from the queue, in its order, while there is room for the next one."""
+        while self.waiting and budget > 0 and len(self.running) < self._config.max_num_seqs:
+            request = self.waiting.first()
+            num_cached = request.num_computed_tokens = self.blocks.adopt_prefix(request)
+            end = self._end(request, budget)
+            if end == num_cached or not self.blocks.allocate(request, end):
+                self.blocks.free(request)
+                request.num_computed_tokens = 0
                 return
-            self.running.append(self.waiting.popleft())
+            bisect.insort(self.running, self.waiting.pop(), key=rank)
             plan.items.append(Scheduled.up_to(request, end))
-            budget -= end
+            plan.num_cached_tokens += num_cached
+            if request.num_cached_tokens is None:
+                request.num_cached_tokens = num_cached
+                plan.started.append(request)
+            budget -= end - num_cached
+
+    def _end(self, request: EngineRequest, budget: int) -> int:
+        """Return up to where a step may compute the request; without chunks, all of it or nothing."""
+        start = request.num_computed_tokens
+        if self._config.enable_chunked_prefill:
+            return min(request.num_tokens, start + min(budget, self._config.chunk_tokens))
+        return request.num_tokens if request.num_tokens - start <= budget else start
 
     def _preempt_last(self, plan: Plan) -> EngineRequest:
         victim = self.running.pop()
         self.blocks.free(victim)
         victim.num_computed_tokens = 0
-        self.waiting.appendleft(victim)
+        self.waiting.push(victim)
         plan.preempted.append(victim)
         return victim

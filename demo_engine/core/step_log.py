@@ -6,8 +6,8 @@ from array import array
 from dataclasses import dataclass
 
 COLUMNS = (
-    "start_ns", "plan_ns", "forward_ns", "sample_ns", "emit_ns", "prefill_tokens", "decode_tokens", "running",
-    "waiting", "kv_blocks_used", "weight_bytes", "kv_bytes", "flops",
+    "start_ns", "plan_ns", "forward_ns", "sample_ns", "emit_ns", "prefill_tokens", "cached_tokens", "decode_tokens",
+    "running", "waiting", "kv_blocks_used", "weight_bytes", "kv_bytes", "flops",
 )  # fmt: skip
 
 

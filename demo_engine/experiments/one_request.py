@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import msgspec
 
 from demo_engine.client.records import Call, RunPlan
+from demo_engine.core.config import EngineConfig
 from demo_engine.experiments.processes import Client
 from demo_engine.experiments.prompt import NEIGHBOUR, SUBJECT
 from demo_engine.recorder.join import NEIGHBOUR_ID, SUBJECT_ID, join_run
@@ -35,16 +38,19 @@ def measure(client: Client, arm_id: str) -> Run:
     return join_run(client.run(PLANS[arm_id]), _PROMPTS)
 
 
-def make_experiment(prediction: Prediction, runs: dict[str, list[Run]], num_warmups: int) -> Experiment:
+def make_experiment(
+    prediction: Prediction, runs: dict[str, list[Run]], num_warmups: int, config: EngineConfig
+) -> Experiment:
     """Put the runs of all arms together.
 
     Args:
         prediction: What was predicted for arm A before the first run.
         runs: The runs of each arm.
         num_warmups: Unmeasured runs before them.
+        config: Settings of the engine.
     """
     types = span_types(next(iter(runs.values()))[0].clock.bracket_ns)
-    arms = [_arm(arm_id, arm_runs, types, prediction, num_warmups) for arm_id, arm_runs in runs.items()]
+    arms = [_arm(arm_id, arm_runs, types, prediction, num_warmups, config) for arm_id, arm_runs in runs.items()]
     return Experiment(SCHEMA_VERSION, ID, NAME, QUESTION, prediction, types, arms)
 
 
@@ -55,7 +61,9 @@ def subject_e2e_ns(run: Run, types: list[SpanType], prediction: Prediction) -> i
     return e2e_ns(request_path(experiment, run, subject))
 
 
-def _arm(arm_id: str, runs: list[Run], types: list[SpanType], prediction: Prediction, num_warmups: int) -> Arm:
+def _arm(
+    arm_id: str, runs: list[Run], types: list[SpanType], prediction: Prediction, num_warmups: int, config: EngineConfig
+) -> Arm:
     order = sorted(range(len(runs)), key=lambda index: subject_e2e_ns(runs[index], types, prediction))
     exemplar = Exemplar(order[(len(runs) - 1) // 2], SUBJECT_ID, f"median E2E of n={len(runs)}")
     plan = PLANS[arm_id]
@@ -69,5 +77,6 @@ def _arm(arm_id: str, runs: list[Run], types: list[SpanType], prediction: Predic
         "arrival": "alone"
         if plan.neighbour is None
         else f"{plan.step_share:.0%} into the step after the neighbour's token {plan.neighbour_tokens}",
+        "engine": asdict(config),
     }
     return Arm(arm_id, LABELS[arm_id], settings, runs, exemplar)

@@ -17,6 +17,7 @@ from demo_engine.cli import TOKEN_VARIABLE
 from demo_engine.client.records import RunPlan, RunResult
 from demo_engine.core.config import EngineConfig
 from demo_engine.errors import EngineError
+from demo_engine.flags import arguments_for
 from demo_engine.recorder.calibration import Calibration
 
 STOP_GRACE_S = 10.0
@@ -32,14 +33,14 @@ class Server:
 
 
 @contextlib.contextmanager
-def running_server(model: str, num_threads: int) -> Iterator[Server]:
+def running_server(model: str, config: EngineConfig) -> Iterator[Server]:
     """Start a server on a free port and wait until it is ready; stop it on leaving.
 
     Raises:
         EngineError: It ended before it was ready.
     """
     token = secrets.token_urlsafe(32)
-    arguments = ["serve", "--port", "0", "--with-stdin", "--threads", str(num_threads), "--model", model]
+    arguments = ["serve", "--port", "0", "--with-stdin", "--model", model, *arguments_for(config)]
     with _child(["demo_engine", *arguments], token) as process:
         url = ""
         for line in process.stdout or ():

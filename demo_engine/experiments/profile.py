@@ -6,6 +6,7 @@ import re
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from demo_engine.experiments import one_request
 from demo_engine.experiments.prediction import predict
 from demo_engine.experiments.processes import Client, measure_calibration, running_client, running_server
 from demo_engine.experiments.publish import publish
+from demo_engine.flags import make_config
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.fingerprint import make_fingerprint
 from demo_engine.recorder.host import busy_share, cpu_name, num_cores
@@ -43,7 +45,8 @@ class ProfileOptions:
     model: str | None
     quick: bool
     anyway: bool
-    num_threads: int
+    settings: dict[str, Any]
+    """Settings of the engine that differ from their defaults."""
 
 
 def profile(options: ProfileOptions) -> int:
@@ -56,21 +59,22 @@ def profile(options: ProfileOptions) -> int:
     model_name = options.model or DEFAULT_MODEL
     folder = open_model(model_name)
     share = _quiet_share(options.anyway)
+    config = make_config(options.settings, folder.config()["max_position_embeddings"])
     say("calibrating")
-    calibration = measure_calibration(options.num_threads)
+    calibration = measure_calibration(config.num_threads)
     say(
         f"this machine reads {calibration.read_bytes_per_s / 1e9:.1f} GB/s and computes "
-        f"{calibration.gemm_flops_per_s / 1e9:.0f} GFLOP/s with {options.num_threads} thread(s)"
+        f"{calibration.gemm_flops_per_s / 1e9:.0f} GFLOP/s with {config.num_threads} thread(s)"
     )
     fingerprint = make_fingerprint(calibration, share)
     prediction = _predict(folder, calibration)
     say(f"predicted: {total(prediction.value_ns)} end to end")
-    with running_server(model_name, options.num_threads) as server, running_client(server, folder.id) as client:
-        experiment = _measure(client, prediction, NUM_QUICK_RUNS if options.quick else NUM_RUNS)
+    with running_server(model_name, config) as server, running_client(server, folder.id) as client:
+        experiment = _measure(client, config, prediction, NUM_QUICK_RUNS if options.quick else NUM_RUNS)
     faults = unattributed_faults(experiment)
     if faults:
         raise EngineError(f"{faults[0]}; measure again on a quiet machine")
-    header = _header(options, folder, calibration, fingerprint)
+    header = _header(options, config, folder, calibration, fingerprint)
     path = publish(Path(options.out), header, {one_request.FILE: experiment})
     say(f"wrote {path}")
     return 0
@@ -94,7 +98,7 @@ def _predict(folder: ModelFolder, calibration: Calibration) -> Prediction:
     return predict(shape, calibration, num_prompt_tokens, subject.max_tokens, one_request.WAIT_SHARE)
 
 
-def _measure(client: Client, prediction: Prediction, num_runs: int) -> Experiment:
+def _measure(client: Client, config: EngineConfig, prediction: Prediction, num_runs: int) -> Experiment:
     """Measure all arms, run by run in turn, so that slow changes of the machine meet all of them alike."""
     for number in range(NUM_WARMUPS):
         say(f"warm-up {number + 1} of {NUM_WARMUPS}")
@@ -103,24 +107,26 @@ def _measure(client: Client, prediction: Prediction, num_runs: int) -> Experimen
     for number in range(num_runs):
         for arm_id, arm_runs in runs.items():
             arm_runs.append(one_request.measure(client, arm_id))
-            experiment = one_request.make_experiment(prediction, {arm_id: arm_runs[-1:]}, NUM_WARMUPS)
+            experiment = one_request.make_experiment(prediction, {arm_id: arm_runs[-1:]}, NUM_WARMUPS, config)
             e2e_ns = one_request.subject_e2e_ns(arm_runs[-1], experiment.span_types, prediction)
             say(f"run {number + 1} of {num_runs}, {one_request.LABELS[arm_id]}: {total(e2e_ns)}")
-    return one_request.make_experiment(prediction, runs, NUM_WARMUPS)
+    return one_request.make_experiment(prediction, runs, NUM_WARMUPS, config)
 
 
 def _header(
-    options: ProfileOptions, folder: ModelFolder, calibration: Calibration, fingerprint: Fingerprint
+    options: ProfileOptions,
+    config: EngineConfig,
+    folder: ModelFolder,
+    calibration: Calibration,
+    fingerprint: Fingerprint,
 ) -> SetHeader:
-    config = folder.config()
-    engine = asdict(EngineConfig(num_threads=options.num_threads, max_model_len=config["max_position_embeddings"]))
     commit, is_dirty = source_state()
     model = Model(
         id=folder.id,
         label=folder.label,
         files=[WeightFile(name, digest) for name, digest in sorted(folder.sha256.items())],
         dtype="float32",
-        num_parameters=ModelShape.from_config(config).num_parameters,
+        num_parameters=ModelShape.from_config(folder.config()).num_parameters,
         weights="trained",
     )
     return SetHeader(
@@ -129,7 +135,8 @@ def _header(
         recorded_wall_ns=time.time_ns(),
         fingerprint=fingerprint,
         model=model,
-        engine=engine | {"linear_kernel": calibration.linear_kernel, "calibration": msgspec.to_builtins(calibration)},
+        engine=asdict(config)
+        | {"linear_kernel": calibration.linear_kernel, "calibration": msgspec.to_builtins(calibration)},
         source_commit=commit,
         source_dirty=is_dirty,
         files={},

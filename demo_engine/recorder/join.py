@@ -59,7 +59,8 @@ def _join_request(
     )
     return Request(
         id=request_id, role=role, phase="measure", intended_start_ns=start_ns - zero_ns,
-        num_prompt_tokens=server.num_prompt_tokens, num_cached_tokens=0, num_output_tokens=len(server.tokens.id),
+        num_prompt_tokens=server.num_prompt_tokens, num_cached_tokens=server.num_cached_tokens,
+        num_output_tokens=len(server.tokens.id),
         finish_reason=server.finish_reason, spans=_join_spans(call), tokens=tokens,
         token_ids_sha256=hashlib.sha256(canonical_json(server.tokens.id)).hexdigest(),
         prompt_text=prompt, token_texts=server.tokens.text,

@@ -60,6 +60,7 @@ class ServerTrace(msgspec.Struct, frozen=True):
     spans: list[ServerSpan]
     tokens: ServerTokens
     steps: ServerSteps
+    num_cached_tokens: int = 0
 
 
 class StageClock:

@@ -49,8 +49,9 @@ def _attend_tile(queries: Tensor, keys: Tensor, values: Tensor, start: int) -> T
     if num_rows < MIN_ROWS:
         rows = functional.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
     scores = torch.bmm(rows, keys[:, :num_keys].transpose(1, 2))
-    positions = torch.arange(start, start + num_tokens).repeat_interleave(group)
-    scores[:, :num_rows, start:].masked_fill_(torch.arange(start, num_keys) > positions[:, None], float("-inf"))
+    positions = torch.arange(start, num_keys, device=queries.device)
+    own = positions[:num_tokens].repeat_interleave(group)
+    scores[:, :num_rows, start:].masked_fill_(positions > own[:, None], float("-inf"))
     shares = torch.softmax(scores, -1).view(num_kv_heads, -1, num_tiles, KEY_TILE).transpose(1, 2)
     mixed = torch.matmul(shares, values[:, :num_keys].view(num_kv_heads, num_tiles, KEY_TILE, head_dim)).sum(1)
     mixed = mixed[:, :num_rows].view(num_kv_heads, num_tokens, group, head_dim).transpose(0, 1)

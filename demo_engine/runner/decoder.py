@@ -54,21 +54,33 @@ class _Layer:
 
 
 class Decoder:
-    """A Llama-type decoder with float32 weights on the CPU."""
+    """A Llama-type decoder with float32 weights.
 
-    def __init__(self, shape: ModelShape, weights_file: Path) -> None:
+    Args:
+        shape: Its dimensions.
+        weights_file: safetensors.
+        device: Where it runs.
+        batch_invariant: Whether a row's bits must not depend on the batch.
+    """
+
+    def __init__(
+        self, shape: ModelShape, weights_file: Path, device: str = "cpu", *, batch_invariant: bool = True
+    ) -> None:
         self.shape = shape
-        with safe_open(weights_file, framework="pt") as file:
+        with safe_open(weights_file, framework="pt", device=device) as file:
 
             def load(name: str) -> Tensor:
                 tensor: Tensor = file.get_tensor(f"{name}.weight")
                 return tensor.float()
 
+            def linear(weight: Tensor) -> Linear:
+                return make_linear(weight, batch_invariant=batch_invariant)
+
             self._embedding = load("model.embed_tokens")
             self._norm = load("model.norm")
-            self._layers = [_load_layer(load, f"model.layers.{index}") for index in range(shape.num_layers)]
-            self._head = make_linear(self._embedding if shape.tied_embeddings else load("lm_head"))
-        self._cos, self._sin = _rotary_tables(shape)
+            self._layers = [_load_layer(load, linear, f"model.layers.{index}") for index in range(shape.num_layers)]
+            self._head = linear(self._embedding if shape.tied_embeddings else load("lm_head"))
+        self._cos, self._sin = (table.to(device) for table in _rotary_tables(shape))
 
     @torch.inference_mode()
     def forward(self, batch: Batch, cache: KVCache, beat: Callable[[], None]) -> Tensor:
@@ -104,15 +116,15 @@ class Decoder:
         return rows * torch.rsqrt(variance + self.shape.rms_norm_eps) * weight
 
 
-def _load_layer(load: Callable[[str], Tensor], prefix: str) -> _Layer:
+def _load_layer(load: Callable[[str], Tensor], linear: Callable[[Tensor], Linear], prefix: str) -> _Layer:
     attention, mlp = f"{prefix}.self_attn", f"{prefix}.mlp"
     return _Layer(
         attention_norm=load(f"{prefix}.input_layernorm"),
-        qkv=make_linear(torch.cat([load(f"{attention}.{part}_proj") for part in "qkv"])),
-        output=make_linear(load(f"{attention}.o_proj")),
+        qkv=linear(torch.cat([load(f"{attention}.{part}_proj") for part in "qkv"])),
+        output=linear(load(f"{attention}.o_proj")),
         mlp_norm=load(f"{prefix}.post_attention_layernorm"),
-        gate_up=make_linear(torch.cat([load(f"{mlp}.gate_proj"), load(f"{mlp}.up_proj")])),
-        down=make_linear(load(f"{mlp}.down_proj")),
+        gate_up=linear(torch.cat([load(f"{mlp}.gate_proj"), load(f"{mlp}.up_proj")])),
+        down=linear(load(f"{mlp}.down_proj")),
     )
 
 

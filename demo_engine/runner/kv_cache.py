@@ -20,10 +20,10 @@ class KVCache:
     block_size: int
 
     @classmethod
-    def allocate(cls, shape: ModelShape, num_blocks: int, block_size: int) -> KVCache:
-        """Reserve the pool; the operating system fills in pages as they are first written."""
+    def allocate(cls, shape: ModelShape, num_blocks: int, block_size: int, device: str = "cpu") -> KVCache:
+        """Reserve the pool; on the CPU the operating system fills in pages as they are first written."""
         size = (num_blocks, block_size, shape.num_kv_heads, shape.head_dim)
-        pools = [[torch.zeros(size) for _ in range(shape.num_layers)] for _ in range(2)]
+        pools = [[torch.zeros(size, device=device) for _ in range(shape.num_layers)] for _ in range(2)]
         return cls(pools[0], pools[1], block_size)
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
@@ -37,6 +37,11 @@ class KVCache:
         """
         self.keys[layer].flatten(0, 1).index_copy_(0, slots, keys)
         self.values[layer].flatten(0, 1).index_copy_(0, slots, values)
+
+    def erase(self, blocks: Tensor) -> None:
+        """Fill blocks with zeros in all layers."""
+        for pool in (*self.keys, *self.values):
+            pool.index_fill_(0, blocks, 0)
 
     def gather(self, layer: int, blocks: Tensor) -> tuple[Tensor, Tensor]:
         """Return keys and values of the blocks, as ``[num_kv_heads, num_blocks * block_size, head_dim]``."""

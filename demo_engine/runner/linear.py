@@ -1,4 +1,8 @@
-"""Linear layers by one kernel for all row counts, so that a row's bits do not depend on the batch it is in."""
+"""Linear layers by one kernel for all row counts, so that a row's bits do not depend on the batch it is in.
+
+With ``batch_invariant`` off, a single row is multiplied by a transposed copy of the weight instead, which reads memory
+faster and gives other last bits than the kernel that serves the other row counts.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +17,40 @@ MIN_ROWS = 2
 """oneDNN takes another kernel for a single row on AVX-512, whose last bits differ; two rows are computed instead."""
 
 
-def kernel_name() -> str:
+def kernel_name(*, batch_invariant: bool = True, device: str = "cpu") -> str:
     """Return which kernel ``make_linear`` uses on this machine."""
-    return "oneDNN prepacked" if _can_prepack() else "F.linear"
+    if device != "cpu" or not _can_prepack():
+        return "F.linear"
+    return "oneDNN prepacked" if batch_invariant else "oneDNN prepacked, x @ Wt for one row"
 
 
-def make_linear(weight: Tensor) -> Linear:
+def make_linear(weight: Tensor, *, batch_invariant: bool = True) -> Linear:
     """Return a function that multiplies ``[rows, in]`` by the weight.
 
     Args:
-        weight: ``[out, in]``, float32 on the CPU.
+        weight: ``[out, in]``, float32.
+        batch_invariant: Use one kernel for all row counts.
     """
-    if not _can_prepack():
+    if weight.device.type != "cpu" or not _can_prepack():
         return lambda rows: functional.linear(rows, weight)
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
-    def linear(rows: Tensor) -> Tensor:
-        num_rows = rows.shape[0]
-        if num_rows < MIN_ROWS:
-            rows = functional.pad(rows, (0, 0, 0, MIN_ROWS - num_rows))
+    def product(rows: Tensor) -> Tensor:
         output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, packed, None, "none", [], "")
-        return output[:num_rows]
+        return output
 
-    return linear
+    if batch_invariant:
+        return lambda rows: _at_least(MIN_ROWS, rows, product)
+    transposed = weight.t().contiguous()
+    return lambda rows: rows @ transposed if rows.shape[0] == 1 else product(rows)
+
+
+def _at_least(num_rows: int, rows: Tensor, product: Linear) -> Tensor:
+    """Apply the product to the rows, and to rows of zeros up to ``num_rows``."""
+    num_given = rows.shape[0]
+    if num_given >= num_rows:
+        return product(rows)
+    return product(functional.pad(rows, (0, 0, 0, num_rows - num_given)))[:num_given]
 
 
 def _can_prepack() -> bool:

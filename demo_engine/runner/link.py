@@ -8,8 +8,10 @@ import time
 from collections.abc import Sequence
 
 from demo_engine.core.loop import NewToken
+from demo_engine.core.request import EngineRequest
 from demo_engine.core.step_log import StepTimes
 from demo_engine.ipc.messages import (
+    Aborted,
     FrameBuffer,
     FromEngine,
     Started,
@@ -66,9 +68,9 @@ class Link:
             messages += [(decode_to_engine(body), read_ns) for body in self._frames.feed(data)]
         return messages
 
-    def started(self, request_ids: Sequence[str], start_ns: int) -> None:
+    def started(self, requests: Sequence[EngineRequest], start_ns: int) -> None:
         """Tell that requests have left the queue."""
-        self.send(Started(list(request_ids), start_ns, [0] * len(request_ids)))
+        self.send(Started([r.id for r in requests], start_ns, [r.num_cached_tokens or 0 for r in requests]))
 
     def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
         """Hand out a step's tokens."""
@@ -79,3 +81,7 @@ class Link:
                 sent_ns=time.perf_counter_ns(), tokens=rows,
             )
         )  # fmt: skip
+
+    def failed(self, request_id: str, reason: str) -> None:
+        """Tell that one request has ended with an error."""
+        self.send(Aborted(request_id, reason))

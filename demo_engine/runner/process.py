@@ -109,7 +109,8 @@ def run(file_descriptor: int, model_folder: Path, config: EngineConfig) -> int:
         except EngineError as error:
             link.send(Failed(str(error)))
             return error.exit_code
-        link.send(Ready(kernel_name(), time.perf_counter_ns() - start_ns, runner.shape.num_parameters))
+        kernel = kernel_name(batch_invariant=config.batch_invariant, device=config.device)
+        link.send(Ready(kernel, time.perf_counter_ns() - start_ns, runner.shape.num_parameters))
         EngineProcess(link, runner, config).serve()
     except ApiGoneError:
         return 0

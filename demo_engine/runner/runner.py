@@ -11,7 +11,8 @@ from torch import Tensor
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.loop import StepCost
-from demo_engine.core.request import EngineRequest, Scheduled
+from demo_engine.core.request import EngineRequest, Sampled, Scheduled
+from demo_engine.errors import EnvironmentLackError, UsageError
 from demo_engine.runner.attention import KEY_TILE
 from demo_engine.runner.decoder import Batch, Decoder, Segment
 from demo_engine.runner.kv_cache import KVCache
@@ -20,14 +21,24 @@ from demo_engine.runner.shape import ModelShape
 
 
 class TorchRunner:
-    """A decoder with its KV cache."""
+    """A decoder with its KV cache.
+
+    On a GPU the forward pass returns before it is computed; the step then waits in ``sample``, which needs the
+    result. With ``synchronize_steps`` it waits in ``forward``, so that the two times mean what their names say.
+    """
 
     def __init__(self, folder: Path, config: EngineConfig) -> None:
+        self._device = _usable(config.device)
+        if KEY_TILE % config.block_size:
+            raise UsageError(f"block size {config.block_size}: it must divide {KEY_TILE}")
         self.shape = ModelShape.from_config(json.loads((folder / "config.json").read_text()))
         self.stop_token_ids = frozenset(self.shape.eos_token_ids)
         self._block_size = config.block_size
-        self._decoder = Decoder(self.shape, folder / "model.safetensors")
-        self._cache = KVCache.allocate(self.shape, config.num_kv_blocks, config.block_size)
+        self._synchronize = config.synchronize_steps and config.device == "cuda"
+        self._decoder = Decoder(
+            self.shape, folder / "model.safetensors", self._device, batch_invariant=config.batch_invariant
+        )
+        self._cache = KVCache.allocate(self.shape, config.num_kv_blocks, config.block_size, self._device)
 
     def prepare(self, items: Sequence[Scheduled]) -> Batch:
         """Lay the items' tokens out one after the other."""
@@ -47,17 +58,24 @@ class TorchRunner:
             if item.samples:
                 sampled_rows.append(len(token_ids) - 1)
         return Batch(
-            torch.tensor(token_ids), torch.tensor(positions), torch.tensor(slots), segments,
-            torch.tensor(sampled_rows, dtype=torch.int64),
-        )  # fmt: skip
+            self._tensor(token_ids), self._tensor(positions), self._tensor(slots), segments, self._tensor(sampled_rows)
+        )
 
     def forward(self, batch: Batch, beat: Callable[[], None]) -> Tensor:
         """Compute a batch; logits of the requests that sample."""
-        return self._decoder.forward(batch, self._cache, beat)
+        logits = self._decoder.forward(batch, self._cache, beat)
+        if self._synchronize:
+            torch.cuda.synchronize()
+        return logits
 
-    def sample(self, logits: Tensor, requests: Sequence[EngineRequest]) -> list[int]:
+    @torch.inference_mode()
+    def sample(self, logits: Tensor, requests: Sequence[EngineRequest]) -> list[Sampled | None]:
         """Choose the next token of each request."""
-        return sample(logits, requests)
+        return sample(logits, requests) if requests else []
+
+    def erase(self, block_ids: Sequence[int]) -> None:
+        """Fill blocks with zeros."""
+        self._cache.erase(self._tensor(block_ids))
 
     def cost(self, items: Sequence[Scheduled]) -> StepCost:
         """Return what the step must at least read and compute."""
@@ -70,4 +88,18 @@ class TorchRunner:
         """
         num_blocks = -(-num_tokens // KEY_TILE) * KEY_TILE // self._block_size
         blocks = block_ids[:num_blocks]
-        return torch.tensor(blocks + [blocks[0]] * (num_blocks - len(blocks)))
+        return self._tensor(blocks + [blocks[0]] * (num_blocks - len(blocks)))
+
+    def _tensor(self, numbers: Sequence[int]) -> Tensor:
+        return torch.tensor(numbers, dtype=torch.int64, device=self._device)
+
+
+def _usable(device: str) -> str:
+    """Return the device.
+
+    Raises:
+        EnvironmentLackError: It is not here.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise EnvironmentLackError("no CUDA device can be used here; leave out --device cuda")
+    return device

@@ -7,31 +7,87 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from demo_engine.core.request import EngineRequest
+from demo_engine.core.request import EngineRequest, Sampled, SamplingParams, TokenLogprobs
 
 _SEED_RANGE = 2**63
 
 
-def sample(logits: Tensor, requests: Sequence[EngineRequest]) -> list[int]:
+def sample(logits: Tensor, requests: Sequence[EngineRequest]) -> list[Sampled | None]:
     """Return a token for each request: the most likely one, or one drawn at its temperature.
 
-    The draw uses one random number that depends on the request's seed and on how many tokens it has, on nothing else.
+    Each row is handled alone. A draw uses one random number, which depends on the request's seed and on how many
+    tokens it has, on nothing else.
 
     Args:
         logits: ``[num_requests, vocab_size]``.
         requests: In the rows' order.
+
+    Returns:
+        ``None`` for a row that holds NaN, or no largest number.
     """
-    tokens: list[int] = torch.argmax(logits, -1).tolist()
-    for row, request in enumerate(requests):
-        if request.sampling.temperature > 0:
-            tokens[row] = _draw(logits[row], request)
-    return tokens
+    largest, greedy = logits.max(-1)
+    finite: list[bool] = torch.isfinite(largest).tolist()
+    tokens: list[int] = greedy.tolist()
+    return [
+        _sample_row(logits[row], request, tokens[row]) if finite[row] else None for row, request in enumerate(requests)
+    ]
 
 
-def _draw(logits: Tensor, request: EngineRequest) -> int:
+def _sample_row(logits: Tensor, request: EngineRequest, greedy: int) -> Sampled:
+    sampling = request.sampling
+    penalised = _penalise(logits, request)
+    if sampling.temperature > 0:
+        token_id = _draw(_shares(penalised, sampling), request)
+    else:
+        token_id = greedy if penalised is logits else int(penalised.argmax())
+    if sampling.logprobs is None:
+        return Sampled(token_id)
+    return Sampled(token_id, _logprobs(logits, token_id, sampling.logprobs))
+
+
+def _penalise(logits: Tensor, request: EngineRequest) -> Tensor:
+    """Return the logits after the penalties: repetition over prompt and output, the other two over the output."""
+    sampling, output_ids = request.sampling, request.output_ids
+    repetition, presence, frequency = (
+        sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty,
+    )  # fmt: skip
+    if repetition == 1 and presence == 0 and frequency == 0:
+        return logits
+    logits = logits.clone()
+    seen = torch.tensor(sorted({*request.prompt_ids, *output_ids}), device=logits.device)
+    logits[seen] = torch.where(logits[seen] > 0, logits[seen] / repetition, logits[seen] * repetition)
+    if output_ids:
+        counts = torch.tensor(output_ids, device=logits.device).bincount(minlength=logits.shape[-1])
+        logits -= frequency * counts + presence * (counts > 0)
+    return logits
+
+
+def _shares(logits: Tensor, sampling: SamplingParams) -> Tensor:
+    """Return each token's share at the temperature, 0 for those that top-k, top-p and min-p leave out."""
+    scaled = logits.double() / sampling.temperature
+    if 0 < sampling.top_k < len(scaled):
+        scaled = torch.where(scaled < scaled.topk(sampling.top_k).values[-1], -torch.inf, scaled)
+    shares = torch.softmax(scaled, -1)
+    if sampling.top_p < 1:
+        ordered = shares.sort(descending=True)
+        enough = ordered.values.cumsum(-1) >= sampling.top_p
+        shares = shares.index_fill(0, ordered.indices[1:][enough[:-1]], 0)  # the token that reaches the sum stays
+    if sampling.min_p > 0:
+        shares = torch.where(shares < sampling.min_p * shares.max(), 0, shares)
+    return shares
+
+
+def _draw(shares: Tensor, request: EngineRequest) -> int:
     generator = torch.Generator()
     generator.manual_seed((request.sampling.seed * 1_000_003 + len(request.output_ids)) % _SEED_RANGE)
-    uniform = torch.rand(1, generator=generator, dtype=torch.float64)
-    shares = torch.softmax(logits.double() / request.sampling.temperature, -1).cumsum(-1)
-    index = int(torch.searchsorted(shares, uniform * shares[-1], right=True))
-    return min(index, logits.shape[-1] - 1)
+    uniform = torch.rand(1, generator=generator, dtype=torch.float64).to(shares.device)
+    sums = shares.cumsum(-1)
+    index = int(torch.searchsorted(sums, uniform * sums[-1], right=True))
+    return min(index, int(shares.nonzero()[-1]))
+
+
+def _logprobs(logits: Tensor, token_id: int, num_top: int) -> TokenLogprobs:
+    logarithms = torch.log_softmax(logits.double(), -1)
+    top = logarithms.topk(min(num_top, len(logarithms)))
+    pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+    return TokenLogprobs(float(logarithms[token_id]), tuple(pairs))

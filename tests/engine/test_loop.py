@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.loop import EngineLoop
-from demo_engine.core.request import EngineRequest, SamplingParams
+from demo_engine.core.request import EngineRequest, Sampled, SamplingParams
 from engine_fakes import STOP_ID, Collector, CountingRunner, FakeClock, next_token
 
 
@@ -131,7 +131,7 @@ def test_the_stop_token_ends_a_request_unless_it_is_ignored():
     """A stop token finishes with ``stop``; with ``ignore_eos`` the request runs to its length."""
     for ignore_eos, reason in ((False, "stop"), (True, "length")):
         loop, output = make_loop(EngineConfig())
-        loop._runner.sample = lambda logits, requests: [STOP_ID] * len(requests)
+        loop._runner.sample = lambda logits, requests: [Sampled(STOP_ID)] * len(requests)
         loop.submit(EngineRequest("r", (1, 2), SamplingParams(3, ignore_eos=ignore_eos)))
         while loop.has_work:
             loop.step()

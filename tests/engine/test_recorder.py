@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from demo_engine.client.records import CallRecord, CallResult, RunResult
+from demo_engine.core.config import EngineConfig
 from demo_engine.core.step_log import COLUMNS
 from demo_engine.errors import EngineError, UsageError
 from demo_engine.experiments import one_request
@@ -132,10 +133,13 @@ def test_the_exemplar_is_the_median_by_end_to_end_time():
         result.subject.client.end_ns += extra * MS
         runs.append(join_run(result, PROMPTS))
     prediction = predict(SHAPE, CALIBRATION, 200, 24, 0.5)
-    experiment = one_request.make_experiment(prediction, {"A": runs, "A-idle": runs[:1]}, 2)
+    experiment = one_request.make_experiment(
+        prediction, {"A": runs, "A-idle": runs[:1]}, 2, EngineConfig(num_threads=2)
+    )
     assert experiment.arms[0].exemplar.run == 2
     assert experiment.arms[0].exemplar.rule == "median E2E of n=3"
     assert experiment.arms[1].exemplar.run == 0
+    assert all(arm.settings["engine"]["num_threads"] == 2 for arm in experiment.arms)
 
 
 def test_a_prediction_is_its_formula_and_carries_its_digest():

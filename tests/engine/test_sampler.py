@@ -11,7 +11,12 @@ pytestmark = pytest.mark.engine
 torch = pytest.importorskip("torch")
 
 from demo_engine.core.request import EngineRequest, SamplingParams  # noqa: E402 (after torch is known to be here)
-from demo_engine.runner.sampler import sample  # noqa: E402
+from demo_engine.runner import sampler  # noqa: E402
+
+
+def sample(logits, requests) -> list[int | None]:
+    """Return the token ids alone."""
+    return [None if chosen is None else chosen.token_id for chosen in sampler.sample(logits, requests)]
 
 
 def request(seed: int, temperature: float = 1.0, num_output: int = 0) -> EngineRequest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from demo_engine.core.loop import NewToken, StepAbortedError, StepCost
-from demo_engine.core.request import EngineRequest, Scheduled
+from demo_engine.core.request import EngineRequest, Sampled, Scheduled
 from demo_engine.core.step_log import StepTimes
 
 STOP_ID = 0
@@ -33,6 +33,8 @@ class CountingRunner:
 
     def __init__(self, block_size: int, clock: FakeClock | None = None, num_layers: int = 2) -> None:
         self.slots: dict[tuple[int, int], int] = {}
+        self.failing_ids: set[str] = set()
+        self.erased_ids: list[int] = []
         self._block_size = block_size
         self._clock = clock
         self._num_layers = num_layers
@@ -52,9 +54,16 @@ class CountingRunner:
             self._clock.now_ns += 1_000_000
         return [self._next(item.request, item.end) for item in batch if item.samples]
 
-    def sample(self, logits: list[int], requests: Sequence[EngineRequest]) -> list[int]:
-        """Return what ``forward`` computed."""
-        return logits
+    def sample(self, logits: list[int], requests: Sequence[EngineRequest]) -> list[Sampled | None]:
+        """Return what ``forward`` computed; none for a request that is to fail."""
+        return [
+            None if request.id in self.failing_ids else Sampled(token)
+            for token, request in zip(logits, requests, strict=True)
+        ]
+
+    def erase(self, block_ids: Sequence[int]) -> None:
+        """Keep which blocks were erased."""
+        self.erased_ids += block_ids
 
     def cost(self, items: Sequence[Scheduled]) -> StepCost:
         """Return a cost that tells the items apart."""
@@ -80,11 +89,14 @@ class Collector:
         self.tokens_by_id: dict[str, list[int]] = {}
         self.reasons: dict[str, str] = {}
         self.started_ids: list[str] = []
+        self.cached_by_id: dict[str, int | None] = {}
+        self.failed_ids: list[str] = []
         self.times: list[StepTimes] = []
 
-    def started(self, request_ids: Sequence[str], start_ns: int) -> None:
-        """Keep the ids."""
-        self.started_ids += request_ids
+    def started(self, requests: Sequence[EngineRequest], start_ns: int) -> None:
+        """Keep the ids, and what was found in the cache."""
+        self.started_ids += [request.id for request in requests]
+        self.cached_by_id |= {request.id: request.num_cached_tokens for request in requests}
 
     def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
         """Keep the tokens."""
@@ -93,6 +105,10 @@ class Collector:
             self.tokens_by_id.setdefault(token.request_id, []).append(token.token_id)
             if token.finish_reason:
                 self.reasons[token.request_id] = token.finish_reason
+
+    def failed(self, request_id: str, reason: str) -> None:
+        """Keep the id."""
+        self.failed_ids.append(request_id)
 
 
 __all__ = ["STOP_ID", "Collector", "CountingRunner", "FakeClock", "StepAbortedError", "next_token"]
