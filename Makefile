@@ -18,6 +18,7 @@ profile: setup-engine
 
 bench: setup
 	$(BIN)/spanreel bench render $(ARGS)
+	$(BIN)/spanreel bench deck $(ARGS)
 
 test: setup-engine
 	scripts/browser.sh

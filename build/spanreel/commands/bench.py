@@ -11,10 +11,14 @@ from spanreel import packages, paths
 from spanreel.errors import EnvironmentLackError, InputError, SpanreelError
 
 _LATER = ("engine", "tracing", "kernels")
+_HOW = {
+    "render": "one scene, 40 labels and 40 growing bars at 1920×1080, drawn both ways, one after the other",
+    "deck": "the talk's set built in a folder of its own: from nothing, again, and as stills from nothing",
+}
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["render", *_LATER]))
+@click.argument("what", type=click.Choice(["render", "deck", *_LATER]))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
 def command(what: str, as_json: bool) -> None:
     """Measure speed, side by side with a baseline, both in this run.
@@ -24,11 +28,11 @@ def command(what: str, as_json: bool) -> None:
     """
     if what in _LATER:
         raise InputError(f"bench {what} comes in a later version; there is: spanreel bench render")
-    figures = _render()
+    figures = _render() if what == "render" else _deck()
     if as_json:
         click.echo(json.dumps(figures, indent=1))
         return
-    click.echo("one scene, 40 labels and 40 growing bars at 1920×1080, drawn both ways, one after the other")
+    click.echo(_HOW[what])
     click.echo(f"baseline: {figures[0]['baseline']}\n")
     click.echo(f"{'':<16}{'spanreel':>12}{'baseline':>12}{'ratio':>8}  target")
     for figure in figures:
@@ -48,6 +52,13 @@ def _render() -> list[dict[str, Any]]:
     except RenderError as error:
         kind = EnvironmentLackError if error.exit_code == EnvironmentLackError.exit_code else SpanreelError
         raise kind(str(error)) from error
+
+
+def _deck() -> list[dict[str, Any]]:
+    packages.require("render")
+    from spanreel.bench_deck import bench_deck
+
+    return bench_deck()
 
 
 def _row(figure: dict[str, Any]) -> str:
