@@ -1,83 +1,13 @@
-// Live panels: the picture of one request, in the film's own grammar. Lengths are px of the 1920 × 1080 page.
+// Live panels: the picture of one request. Lengths are px of the 1920 × 1080 page.
 //
 // A record is { spans, tokens, open, ttft_ns, e2e_ns }: the recorded twin has all of it, a live run grows.
 "use strict";
 
-const LIVE_LANE = { top: 276, height: 56, pitch: 64 };
 const LIVE_GUTTER_X = 352;
 const LIVE_RIGHT_X = 1824;
 const LIVE_THIN_PX = 3;
 const LIVE_TOUCH_NS = 5e6; // stages of one lane that are closer are read as one
-
-/** A node of an SVG picture; text is only ever set as text. */
-function liveNode(parent, name, attributes = {}, text = null) {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text !== null) node.textContent = text;
-  parent.append(node);
-  return node;
-}
-
-/** Baseline that centres capital letters of a size on a lane. */
-function liveBaseline(top, height, sizePx) {
-  return top + height / 2 + 0.364 * sizePx;
-}
-
-/** Bars of a record: in lanes, or all of them in one strip. */
-class LiveBars {
-  #group;
-  #topOf;
-  #bars = [];
-
-  /** @param topOf a span's lane top, or null for a span without a lane */
-  constructor(parent, topOf) {
-    this.#group = liveNode(parent, "g");
-    this.#topOf = topOf;
-  }
-
-  clear() {
-    this.#group.replaceChildren();
-    this.#bars = [];
-  }
-
-  draw(spans, axis, nowNs) {
-    for (const span of spans.slice(this.#bars.length)) this.#bars.push(this.#make(span));
-    for (const bar of this.#bars) this.#place(bar, axis, nowNs);
-  }
-
-  #make(span) {
-    const top = this.#topOf(span);
-    if (top === null) return { span, rect: null };
-    const rect = liveNode(this.#group, "rect", { y: top, height: LIVE_LANE.height });
-    const bar = { span, top, rect, edge: null, endNs: span.start_ns + span.duration_ns };
-    if (span.role === "prefill") bar.edge = liveNode(this.#group, "rect", { y: top, height: LIVE_LANE.height, class: "live-edge" });
-    if (span.role === "decode") bar.edge = liveNode(this.#group, "rect", { y: top, height: LIVE_LANE.height, class: "live-part" });
-    return bar;
-  }
-
-  #place(bar, axis, nowNs) {
-    if (!bar.rect) return;
-    const { span, top, rect, edge } = bar;
-    const isShown = nowNs >= span.start_ns;
-    rect.style.display = isShown ? "" : "none";
-    if (edge) edge.style.display = rect.style.display;
-    if (!isShown) return;
-    const x = axis.x(span.start_ns);
-    const width = axis.x(Math.min(bar.endNs, nowNs)) - x;
-    if (bar.drawn === `${x} ${width}`) return;
-    bar.drawn = `${x} ${width}`;
-    const outlined = span.pattern === "wait" && width >= 6;
-    const inset = outlined ? 1.5 : 0; // an outline lies inside the bar's edges
-    liveSet(rect, { x: x + inset, y: top + inset, width: Math.max(0, width - 2 * inset), height: LIVE_LANE.height - 2 * inset });
-    rect.style.fill = !outlined ? `var(--role-${span.role}, var(--colour-unnamed))` : width < 20 ? "none" : "url(#live-hatch)";
-    rect.style.stroke = outlined ? `var(--role-${span.role})` : "none";
-    if (edge) liveSet(edge, span.role === "prefill" ? { x, width: Math.min(10, width / 4) } : { x: x - 1, width: 2 });
-  }
-}
-
-function liveSet(node, attributes) {
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-}
+const LIVE_LABEL = "one request, stage by stage";
 
 /** The lanes of one request, its clock and its text, above its recorded twin on the same axis. */
 class LivePicture {
@@ -92,7 +22,7 @@ class LivePicture {
   constructor(host, title, twin) {
     this.#twin = twin;
     this.#lanes = new Map(twin.lanes.flatMap((lane, index) => lane.components.map((name) => [name, index])));
-    this.#svg = liveNode(host, "svg", { viewBox: "0 0 1920 1080", role: "img", "aria-label": "one request, stage by stage" });
+    this.#svg = liveNode(host, "svg", { viewBox: "0 0 1920 1080", role: "img", "aria-label": LIVE_LABEL });
     this.axis = LiveAxis.holding(2 * twin.e2e_ns);
     this.#frame(title);
     this.#drawAxis();
@@ -130,7 +60,8 @@ class LivePicture {
     const { badge, badgeText, badgeLine } = this.#nodes;
     badgeText.textContent = word;
     const width = badgeText.getComputedTextLength() + 48;
-    liveSet(badge, { width: isFilled ? width : width - 4, x: isFilled ? 96 : 98, y: isFilled ? 208 : 210, height: isFilled ? 52 : 48 });
+    const inset = isFilled ? 0 : 2; // an outline lies inside the pill's edges
+    liveSet(badge, { x: 96 + inset, y: 208 + inset, width: width - 2 * inset, height: 52 - 2 * inset });
     liveSet(badgeText, { x: 96 + width / 2 });
     badge.classList.toggle("live-filled", isFilled);
     badgeText.classList.toggle("live-filled", isFilled);
@@ -179,8 +110,9 @@ class LivePicture {
     nodes.ticks = liveNode(svg, "g");
     this.#lane(this.#twinTop, "recorded");
     this.#twinBars = new LiveBars(svg, () => this.#twinTop);
-    nodes.first = liveNode(svg, "rect", { width: 3, y: LIVE_LANE.top, height: this.#twinTop - 8 - LIVE_LANE.top, class: "live-first" });
-    nodes.twinFirst = liveNode(svg, "rect", { width: 3, y: this.#twinTop, height: LIVE_LANE.height, class: "live-first" });
+    const first = { width: 3, class: "live-first" };
+    nodes.first = liveNode(svg, "rect", { ...first, y: LIVE_LANE.top, height: this.#twinTop - 8 - LIVE_LANE.top });
+    nodes.twinFirst = liveNode(svg, "rect", { ...first, y: this.#twinTop, height: LIVE_LANE.height });
     nodes.labels = liveNode(svg, "g");
     nodes.twinLabel = liveNode(svg, "text", { y: liveBaseline(this.#twinTop, 56, 36), class: "live-value" });
     liveNode(nodes.twinLabel, "tspan", { class: "live-name" }, liveWords.total(this.#twin.e2e_ns));
@@ -207,8 +139,10 @@ class LivePicture {
   }
 
   #lane(top, name) {
-    liveNode(this.#svg, "rect", { x: LIVE_PLOT.x0, y: top, width: LIVE_PLOT.width, height: LIVE_LANE.height, rx: 4, class: "live-lane" });
-    liveNode(this.#svg, "text", { x: LIVE_GUTTER_X, y: liveBaseline(top, LIVE_LANE.height, 44), class: "live-lane-name" }, name);
+    const strip = { x: LIVE_PLOT.x0, y: top, width: LIVE_PLOT.width, height: LIVE_LANE.height, rx: 4 };
+    liveNode(this.#svg, "rect", { ...strip, class: "live-lane" });
+    const y = liveBaseline(top, LIVE_LANE.height, 44);
+    liveNode(this.#svg, "text", { x: LIVE_GUTTER_X, y, class: "live-lane-name" }, name);
   }
 
   /** One line if it fits, else two, broken after a sentence. */
@@ -255,8 +189,9 @@ class LivePicture {
     const arrived = record.tokens.filter((token) => token.t_ns <= nowNs);
     const group = this.#nodes.ticks;
     while (group.childElementCount > arrived.length) group.lastChild.remove();
+    const shape = { y: top, width: 4, height: LIVE_LANE.height, class: "live-token" };
     arrived.forEach((token, index) => {
-      const tick = group.children[index] ?? liveNode(group, "rect", { y: top, width: 4, height: LIVE_LANE.height, class: "live-token" });
+      const tick = group.children[index] ?? liveNode(group, "rect", shape);
       tick.setAttribute("x", this.axis.x(token.t_ns));
     });
     if (arrived.length) this.say("answer", arrived.map((token) => token.text).join(""));
@@ -282,8 +217,9 @@ class LivePicture {
     const lanes = this.#twin.lanes.slice(0, -1).filter((lane) => !lane.components.includes("model"));
     const labels = lanes.map((lane) => this.#labelLane(lane, ended, firstNs)).filter((label) => label);
     if (!hasToken) return;
-    const first = this.#label(this.#firstTop, this.axis.x(firstNs) + 18, [["first token", liveWords.total(firstNs)]]);
-    if (labels.some((label) => label.x + label.width > this.axis.x(firstNs) - 8)) this.#moveBehind(labels, firstNs, first);
+    const firstX = this.axis.x(firstNs);
+    const first = this.#label(this.#firstTop, firstX + 18, [["first token", liveWords.total(firstNs)]]);
+    if (labels.some((label) => label.x + label.width > firstX - 8)) this.#moveBehind(labels, firstX + 18, first);
   }
 
   /** What a lane took before the first token, beside its bars; a caret finds those too thin to be seen. */
@@ -307,8 +243,7 @@ class LivePicture {
   }
 
   /** Without room before the first token, lanes are labelled after it, clear of bars. */
-  #moveBehind(labels, firstNs, first) {
-    const x = this.axis.x(firstNs) + 18;
+  #moveBehind(labels, x, first) {
     for (const { node, width, top, spans } of labels) {
       const isCovered = spans.some((span) => this.axis.x(liveEnd(span)) > x && this.axis.x(span.start_ns) < x + width);
       node.setAttribute("x", isCovered ? this.axis.x(liveEnd(spans.at(-1))) + 18 : x);
@@ -316,24 +251,34 @@ class LivePicture {
     }
   }
 
+  /** The model's words: prefill inside its bar if it fits, the rest behind the last bar, as much as finds room. */
   #labelModel(ended, isOver) {
-    const prefill = ended.filter((span) => span.role === "prefill");
-    const decode = ended.filter((span) => span.role === "decode");
+    const top = this.#laneTop("model");
+    const [prefill, decode] = ["prefill", "decode"].map((role) => ended.filter((span) => span.role === role));
     const parts = [];
     if (prefill.length) {
       const words = ["prefill", liveWords.stage(liveSum(prefill))];
-      const x = this.axis.x(prefill[0].start_ns);
-      const inside = this.#label(this.#laneTop("model"), x, [words], "live-inside");
-      const width = this.axis.x(liveEnd(prefill.at(-1))) - x;
-      const spare = width - inside.getComputedTextLength();
-      if (spare >= 40) inside.setAttribute("x", x + spare / 2);
-      else inside.remove();
-      if (spare < 40) parts.push(words);
+      if (!this.#labelInside(top, prefill[0].start_ns, liveEnd(prefill.at(-1)), words)) parts.push(words);
     }
-    if (decode.length) parts.push(["decode", `${decode.length} × ${liveWords.perToken(liveSum(decode) / decode.length)}`]);
-    if (!isOver || !parts.length) return;
-    const last = ended.findLast((span) => span.component === "model");
-    this.#label(this.#laneTop("model"), this.axis.x(liveEnd(last)) + 18, parts);
+    const meanNs = liveSum(decode) / decode.length;
+    if (decode.length) parts.push(["decode", `${decode.length} × ${liveWords.perToken(meanNs)}`]);
+    if (!isOver) return;
+    const x = this.axis.x(liveEnd([...prefill, ...decode].at(-1))) + 18;
+    for (; parts.length; parts.shift()) {
+      const label = this.#label(top, x, parts);
+      if (x + label.getComputedTextLength() < LIVE_RIGHT_X) return;
+      label.remove();
+    }
+  }
+
+  /** Centre words in a bar; returns whether they fit. */
+  #labelInside(top, startNs, endNs, words) {
+    const x = this.axis.x(startNs);
+    const label = this.#label(top, x, [words], "live-inside");
+    const spare = this.axis.x(endNs) - x - label.getComputedTextLength();
+    if (spare < 40) label.remove();
+    else label.setAttribute("x", x + spare / 2);
+    return spare >= 40;
   }
 
   /** Names in primary, values in secondary, from x on. */
@@ -353,18 +298,11 @@ class LivePicture {
     const words = text.split(" ").flatMap((word) => word.match(/.{1,48}/gsu) ?? []); // longer ones are broken by force
     for (const word of words) {
       probe.textContent = lines.at(-1) ? `${lines.at(-1)} ${word}` : word;
-      if (probe.getComputedTextLength() <= LIVE_PLOT.width || !lines.at(-1)) lines[lines.length - 1] = probe.textContent;
+      const fits = !lines.at(-1) || probe.getComputedTextLength() <= LIVE_PLOT.width;
+      if (fits) lines[lines.length - 1] = probe.textContent;
       else lines.push(word);
     }
     probe.remove();
     return lines;
   }
-}
-
-function liveEnd(span) {
-  return span.start_ns + span.duration_ns;
-}
-
-function liveSum(spans) {
-  return spans.reduce((sum, span) => sum + span.duration_ns, 0);
 }

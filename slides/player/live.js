@@ -8,6 +8,7 @@ const LIVE_DEMO = "one-request";
 const LIVE_OFFER_MS = 5000;
 const LIVE_TAKE_MS = 20000;
 const LIVE_RESCALE_MS = 500;
+const LIVE_REASON_CHARS = 36; // what has room beside the result
 
 /** What is being worked on after a stage has ended, as far as it can be known. */
 const LIVE_NEXT = {
@@ -93,7 +94,9 @@ class LiveRequest extends HTMLElement {
   async #start() {
     if (this.#run && !this.#run.isOver) return;
     if (!this.#canBeLive) return this.#replay(this.#why || this.#server.reason);
-    if (!(await this.#stream.run(LIVE_DEMO)) && this.#canBeLive && this.#run?.isOver !== false) this.#replay("engine refused");
+    const hasBegun = await this.#stream.run(LIVE_DEMO);
+    const isIdle = !this.#run || this.#run.isOver;
+    if (!hasBegun && isIdle && this.#canBeLive) this.#replay("engine refused");
   }
 
   #replay(reason) {
@@ -103,13 +106,15 @@ class LiveRequest extends HTMLElement {
   }
 
   #begin(kind, number = null) {
-    const fresh = { spans: [], tokens: [], ttft_ns: null, e2e_ns: null, open: { component: "client", role: "client", start_ns: 0 } };
+    const open = { component: "client", role: "client", start_ns: 0 };
+    const fresh = { spans: [], tokens: [], ttft_ns: null, e2e_ns: null, open };
     const record = kind === "live" ? fresh : { ...this.#twin, open: null };
-    this.#run = { kind, number, record, startMs: performance.now(), isOver: false, isSlow: false };
+    const run = { kind, number, record, startMs: performance.now(), isOver: false, isSlow: false };
+    this.#run = run;
     this.#picture.clear();
     this.#picture.setAxis(LiveAxis.holding(2 * this.#twin.e2e_ns).endNs);
     this.#show();
-    requestAnimationFrame(() => this.#frame(this.#run));
+    requestAnimationFrame(() => this.#frame(run));
   }
 
   #end() {
@@ -152,14 +157,15 @@ class LiveRequest extends HTMLElement {
     const axis = this.#picture.axis;
     const lastNs = run.record.e2e_ns ?? nowNs;
     if (!run.rescale && lastNs > 0.98 * axis.endNs) {
-      run.rescale = { fromNs: axis.endNs, toNs: LiveAxis.holding(2 * axis.endNs).endNs, startMs: performance.now() };
-      run.isRescaled = true;
+      run.axisNs = LiveAxis.holding(2 * axis.endNs).endNs;
+      run.rescale = { fromNs: axis.endNs, startMs: performance.now() };
       this.#show();
     }
     if (!run.rescale) return;
-    const { fromNs, toNs, startMs } = run.rescale;
-    const part = matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : Math.min(1, (performance.now() - startMs) / LIVE_RESCALE_MS);
-    this.#picture.setAxis(fromNs + (toNs - fromNs) * part);
+    const { fromNs, startMs } = run.rescale;
+    const isAtOnce = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const part = isAtOnce ? 1 : Math.min(1, (performance.now() - startMs) / LIVE_RESCALE_MS);
+    this.#picture.setAxis(fromNs + (run.axisNs - fromNs) * part);
     if (part === 1) run.rescale = null;
   }
 
@@ -169,7 +175,8 @@ class LiveRequest extends HTMLElement {
     const picture = this.#picture;
     const isLive = this.#run ? this.#run.kind === "live" : this.#canBeLive;
     const { machine, model, hash } = this.#twin;
-    const line = isLive ? [this.#server.machine, model, "this machine, now"] : [machine, model, `trace ${hash}`];
+    const live = [this.#server.machine, this.#server.model, "this machine, now"];
+    const line = isLive ? live : [machine, model, `trace ${hash}`];
     picture.setBadge(isLive ? "LIVE" : "REPLAY", this.#run?.isOver === false, line.filter(Boolean).join(" · "));
     picture.setResult(this.#run?.isOver ? this.#result() : "");
     picture.setHint(this.#hint());
@@ -180,16 +187,19 @@ class LiveRequest extends HTMLElement {
     const words = `first token ${liveWords.total(record.ttft_ns)}, end ${liveWords.total(record.e2e_ns)}`;
     if (kind === "twin") return `Recorded: ${words}`;
     const ratio = record.e2e_ns / this.#twin.e2e_ns;
-    if (ratio > 3 || ratio < 1 / 3) return `Today ${liveWords.total(record.e2e_ns)}; the recording ${liveWords.total(this.#twin.e2e_ns)}`;
+    const [live, recorded] = [record, this.#twin].map((each) => liveWords.total(each.e2e_ns));
+    if (ratio > 3 || ratio < 1 / 3) return `Today ${live}; the recording ${recorded}`;
     return `${words[0].toUpperCase()}${words.slice(1)}: ×${ratio.toFixed(2)} the recording`;
   }
 
   #hint() {
     const run = this.#run;
     if (run && !run.isOver && run.kind === "live") {
-      return run.isSlow ? "slow today · R recording" : run.isRescaled ? `axis now ${liveWords.total(this.#picture.axis.endNs)}` : "";
+      if (run.isSlow) return "slow today · R recording";
+      return run.axisNs ? `axis now ${liveWords.total(run.axisNs)}` : "";
     }
-    const reason = this.#why || (this.#server.state === "live" ? "" : this.#server.reason);
+    const whole = this.#why || (this.#server.state === "live" ? "" : this.#server.reason);
+    const reason = whole.length > LIVE_REASON_CHARS ? `${whole.slice(0, LIVE_REASON_CHARS - 1)}…` : whole;
     if (this.#why && this.#server.state === "live") return `${reason} · L live`;
     return [reason, run && !run.isOver ? "" : "Enter"].filter(Boolean).join(" · ");
   }
@@ -238,8 +248,9 @@ class LiveRequest extends HTMLElement {
 /** Wait until the page's typefaces can be measured. */
 async function liveFonts() {
   const theme = getComputedStyle(document.documentElement);
-  const faces = ["400 1em", "600 1em", "700 1em"].map((face) => `${face} ${theme.getPropertyValue("--font-text")}`);
-  await Promise.all([...faces, `400 1em ${theme.getPropertyValue("--font-mono")}`].map((face) => document.fonts.load(face)));
+  const [text, mono] = ["--font-text", "--font-mono"].map((name) => theme.getPropertyValue(name));
+  const faces = [`400 1em ${text}`, `600 1em ${text}`, `700 1em ${text}`, `400 1em ${mono}`];
+  await Promise.all(faces.map((face) => document.fonts.load(face)));
 }
 
 customElements.define("live-request", LiveRequest);

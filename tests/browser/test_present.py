@@ -164,6 +164,40 @@ def test_a_slow_engine_is_not_a_dead_one(page, presenter):
     _result(page, "First token")
 
 
+def test_a_run_that_never_ends_is_left_for_the_recording(page, presenter):
+    """After a long time the recording plays by itself, and says that the run was slow."""
+    presenter.script(stall_at=2)
+    _open_live(page, presenter)
+    page.keyboard.press("Enter")
+    _badge(page, "LIVE", is_filled=True)
+    _badge(page, "REPLAY", is_filled=True, within_ms=2 * PATIENCE_MS)
+    _hint(page, "this run is slow")
+
+
+@pytest.mark.parametrize("fault", [{"garbage_at": 2}, {"error_at": 2}, {"status": 500}])
+def test_a_broken_reply_gives_way_to_the_recording(page, record, presenter, fault):
+    """Garbage, an error event or a refusal: the recording plays and says what the engine did."""
+    presenter.script(**fault)
+    _open_live(page, presenter)
+    page.keyboard.press("Enter")
+    _badge(page, "REPLAY", is_filled=True)
+    expect(page.locator(".live-hint")).to_contain_text(re.compile("engine (sent|reported|answered)"))
+    assert record.problems == []
+
+
+def test_a_run_that_outgrows_the_axis_gets_a_longer_one(page, presenter):
+    """The axis grows and says so, the recording shrinks with it, and the whole run stays on the page."""
+    _open_live(page, presenter)
+    recorded = page.locator(".live-first").last
+    before = float(recorded.get_attribute("x") or 0)
+    presenter.script(gap_s=0.4)
+    page.keyboard.press("Enter")
+    _hint(page, "axis now")
+    _result(page, "Today")
+    assert float(recorded.get_attribute("x") or 0) < before
+    assert float(page.locator(".live-token").last.get_attribute("x") or 0) < 1824
+
+
 def test_keys_are_the_slides_after_escape_and_the_panels_on_return(page, presenter):
     """Escape gives Enter, R and L back; coming back to the slide takes them again."""
     _open_live(page, presenter)

@@ -28,7 +28,7 @@ def command(name: str, set_name: str | None, port: int, terminal: bool) -> None:
     slide = next((slide.id for slide in load_talk().slides if slide.demo == name), None)
     if slide is None:
         raise InputError(f"the talk has no slide with the demo {name!r}")
-    stage = prepare_stage(paths.set_dir(set_name), live=True)
+    stage = prepare_stage(paths.set_dir(set_name), live=True, with_deck=not terminal)
     if terminal:
         asyncio.run(run_in_terminal(stage, click.echo))
     else:

@@ -23,7 +23,7 @@ def command(set_name: str | None, port: int, no_live: bool, rehearse: bool, as_j
     from spanreel.present.server import present
     from spanreel.present.stage import prepare_stage
 
-    stage = prepare_stage(paths.set_dir(set_name), live=not no_live)
+    stage = prepare_stage(paths.set_dir(set_name), live=not no_live, with_deck=not rehearse)
     if rehearse:
         asyncio.run(rehearse_demos(stage, click.echo, as_json=as_json))
     else:

@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import sys
-from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from typing import Self
 
@@ -17,7 +16,7 @@ from spanreel.present.keeper import GRACE_S
 TOKEN_VARIABLE = "SPANREEL_TOKEN"  # noqa: S105 (the variable's name, not a token)
 _ADDRESS = "spanreel engine at "
 _READY = "ready"
-_NUM_LAST_LINES = 20
+_ERROR = "error: "
 
 
 def engine_command() -> list[str]:
@@ -39,7 +38,7 @@ class EngineProcess:
         self.url = ""
         self.ready = asyncio.Event()
         self._process = process
-        self._last_lines: deque[str] = deque(maxlen=_NUM_LAST_LINES)
+        self._last_error = ""
         self._readers = [
             asyncio.create_task(self._read_output(process.stdout)),
             asyncio.create_task(self._read_errors(process.stderr)),
@@ -60,7 +59,7 @@ class EngineProcess:
         """Wait until the process is gone and return why, in a few words."""
         code = await self._process.wait()
         await asyncio.wait(self._readers)
-        return self._last_lines[-1] if self._last_lines else f"engine ended with {code}"
+        return self._last_error or f"engine ended with {code}"
 
     async def stop(self, *, at_once: bool = False) -> None:
         """End the process and wait for it; nothing that it started is left.
@@ -91,7 +90,8 @@ class EngineProcess:
 
     async def _read_errors(self, stream: asyncio.StreamReader | None) -> None:
         async for line in _lines(stream):
-            self._last_lines.append(line.removeprefix("error: "))
+            if line.startswith(_ERROR):
+                self._last_error = line.removeprefix(_ERROR)
 
 
 async def _lines(stream: asyncio.StreamReader | None) -> AsyncIterator[str]:

@@ -1,4 +1,4 @@
-"""What to call this machine, in the few words that a badge has room for."""
+"""What to call this machine and its model, in the few words that a badge has room for."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ def machine_label() -> str:
     found = _FAMILY.search(name)
     short = _MARKS.sub("", found[0] if found else " ".join(name.split()[:2]))
     return f"{short or 'CPU'} {num_cores()} cores"
+
+
+def model_label(model_id: str) -> str:
+    """Return a model's short name: ``SmolLM2-135M`` for ``HuggingFaceTB/SmolLM2-135M-Instruct``."""
+    return model_id.rpartition("/")[2].removesuffix("-Instruct")
 
 
 def _cpu_model() -> str:

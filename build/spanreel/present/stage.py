@@ -17,30 +17,36 @@ from spanreel.report import Report
 from traces import load_set
 
 
-def prepare_stage(set_dir: Path, *, live: bool) -> Stage:
+def prepare_stage(set_dir: Path, *, live: bool, with_deck: bool = True) -> Stage:
     """Build the deck if it is missing or stale, and read what its live demo asks.
 
     Args:
         set_dir: The trace set's folder.
         live: Whether an engine is wanted.
+        with_deck: Whether there will be pages to serve.
 
     Raises:
         SpanreelError: The deck cannot be built.
         TraceError: The set cannot be read.
     """
     with Report() as report:
-        built = build(Order(set_dir, ("html",)), report)
+        deck_page = _deck_page(set_dir, report) if with_deck else b""
         command, why_not = _engine(report, live=live)
     trace_set = load_set(set_dir)
     twin = one_request(trace_set)
     return Stage(
-        deck_page=(built.folder / PAGE_FILE).read_bytes(),
+        deck_page=deck_page,
         question=Question(twin["prompt"], len(twin["tokens"])),
         span_types={span_type.name: span_type for span_type in trace_set.experiment(EXPERIMENT).span_types},
         recorded_e2e_ns=twin["e2e_ns"],
         engine_command=command,
         why_no_engine=why_not,
     )
+
+
+def _deck_page(set_dir: Path, report: Report) -> bytes:
+    built = build(Order(set_dir, ("html",)), report)
+    return (built.folder / PAGE_FILE).read_bytes()
 
 
 def _engine(report: Report, *, live: bool) -> tuple[Sequence[str] | None, str]:

@@ -16,6 +16,7 @@ import aiohttp
 from spanreel.present.client import Engine
 from spanreel.present.engine import EngineProcess
 from spanreel.present.events import StateEvent
+from spanreel.present.machine import model_label
 
 SILENCE_S = 1.0
 _BEAT_S = 0.2
@@ -77,7 +78,7 @@ class Supervisor:
             except (aiohttp.ClientError, TimeoutError, LookupError, ValueError):
                 return "engine has no model"
             self.engine = Engine(process.url, process.token, model)
-            self._tell(StateEvent("live", "", self._machine, model))
+            self._tell(StateEvent("live", "", self._machine, model_label(model)))
             heard_s = time.monotonic()
             while time.monotonic() - heard_s < SILENCE_S:
                 if await _answers(session, process.url):
