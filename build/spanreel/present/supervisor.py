@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import aiohttp
 
@@ -65,8 +66,7 @@ class Supervisor:
             self.engine = None
             for task in (ended, life):
                 task.cancel()
-            await asyncio.gather(ended, life, return_exceptions=True)
-            await process.stop(at_once=dead)
+            await _to_its_end(process.stop(at_once=dead))
 
     async def _live(self, process: EngineProcess) -> str:
         """Wait until an engine is ready, then until its heart stops; returns why it counts as dead."""
@@ -85,6 +85,16 @@ class Supervisor:
                     heard_s = time.monotonic()
                 await asyncio.sleep(_BEAT_S)
         return "engine is silent"
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Carry work out even if we are cancelled meanwhile; the cancellation comes after it."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 async def _model(session: aiohttp.ClientSession, process: EngineProcess) -> str:
