@@ -1,78 +1,95 @@
-"""The two completion endpoints: body in, stages marked, reply out."""
+"""The completion endpoints: body in, stages marked, reply out."""
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 from aiohttp import web
 
-from demo_engine.api.connection import BODY_DEADLINE_S
+from demo_engine.api.bodies import read_body
 from demo_engine.api.errors import ApiError, json_response
-from demo_engine.api.generation import Generation
+from demo_engine.api.generation import Delta, Generation
 from demo_engine.api.guard import STAGES
+from demo_engine.api.logprobs import ScoredToken
+from demo_engine.api.metrics import Metrics
+from demo_engine.api.prompts import Prompts
 from demo_engine.api.replica import Replica
 from demo_engine.api.replies import Reply
 from demo_engine.api.router import choose
+from demo_engine.api.stops import StopFinder
 from demo_engine.api.stream import stream_reply
-from demo_engine.api.template import render
 from demo_engine.api.tokenizer import PromptTokenizer
-from demo_engine.api.validation import ChatRequest, CompletionRequest, GenerationRequest, parse
+from demo_engine.api.validation import ChatRequest, CompletionRequest, TokenizeRequest
 from demo_engine.core.request import SamplingParams
 from demo_engine.recorder.server_trace import StageClock
 
 DEFAULT_CHAT_TOKENS = 1024
 DEFAULT_COMPLETION_TOKENS = 16
+MAX_PROMPT_BYTES = 262_144
 MAX_TRACES = 256
 RETRY_S = 1
-
-_Body = TypeVar("_Body", bound=GenerationRequest)
 
 
 class Completions:
     """Serves completions, and keeps what it knows of the last ones."""
 
     def __init__(
-        self, model_id: str, tokenizer: PromptTokenizer, replicas: Sequence[Replica], max_num_queued: int
+        self,
+        model_id: str,
+        tokenizer: PromptTokenizer,
+        replicas: Sequence[Replica],
+        metrics: Metrics,
+        max_num_queued: int,
+        max_prompt_bytes: int = MAX_PROMPT_BYTES,
     ) -> None:
         self.finished: OrderedDict[str, Generation] = OrderedDict()
-        self.counts: dict[str, int] = dict.fromkeys(("stop", "length", "cancelled", "error"), 0)
-        self.num_output_tokens = 0
         self._model_id = model_id
         self._tokenizer = tokenizer
         self._replicas = replicas
+        self._metrics = metrics
+        longest = max((replica.config.max_request_tokens for replica in replicas), default=0)
+        self._prompts = Prompts(tokenizer, max_prompt_bytes, longest)
         self._max_open = sum(replica.config.max_num_seqs for replica in replicas) + max_num_queued
         self._num_open = 0
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """``POST /v1/chat/completions``."""
         with self._admitted():
-            stages = request[STAGES]
-            body = await self._body(request, ChatRequest)
-            max_tokens = body.max_completion_tokens or body.max_tokens
-            stages.mark("receive")
-            text = render([message.plain() for message in body.messages])
-            stages.mark("template")
-            prompt_ids = self._encode(text)
-            stages.mark("encode")
-            return await self._complete(request, body, "chat", prompt_ids, max_tokens, DEFAULT_CHAT_TOKENS)
+            body = await read_body(request, ChatRequest)
+            stages = self._received(request, body.model)
+            prompt_ids = await self._prompts.of_chat(body.messages, stages)
+            return await self._complete(request, body, "chat", prompt_ids)
 
     async def plain(self, request: web.Request) -> web.StreamResponse:
         """``POST /v1/completions``."""
         with self._admitted():
-            stages = request[STAGES]
-            body = await self._body(request, CompletionRequest)
-            stages.mark("receive")
-            prompt_ids = self._prompt_ids(body.prompt)
-            stages.mark("encode")
-            default = DEFAULT_COMPLETION_TOKENS
-            return await self._complete(request, body, "completion", prompt_ids, body.max_tokens, default)
+            body = await read_body(request, CompletionRequest)
+            stages = self._received(request, body.model)
+            prompt_ids = await self._prompts.of_text(body.prompt, stages)
+            return await self._complete(request, body, "completion", prompt_ids)
+
+    async def tokenize(self, request: web.Request) -> web.Response:
+        """``POST /tokenize``."""
+        body = await read_body(request, TokenizeRequest)
+        self._received(request, body.model or self._model_id)
+        ids = await self._prompts.tokenize(body.prompt)
+        return json_response({"count": len(ids), "max_model_len": self._prompts.max_tokens, "tokens": ids})
+
+    async def trace(self, request: web.Request) -> web.Response:
+        """``GET /v1/traces/{request_id}``."""
+        request_id = request.match_info["request_id"]
+        generation = self.finished.get(request_id)
+        if generation is None:
+            raise ApiError(404, f"no finished request {request_id!r} is remembered", code="trace_not_found")
+        last = generation.tokens.step[-1] if generation.tokens.step else generation.first_step
+        steps = await generation.replica.steps(generation.first_step, last)
+        return json_response(msgspec.to_builtins(generation.trace(steps)))
 
     @contextmanager
     def _admitted(self) -> Iterator[None]:
@@ -86,111 +103,86 @@ class Completions:
         finally:
             self._num_open -= 1
 
-    async def _body(self, request: web.Request, kind: type[_Body]) -> _Body:
-        if request.content_type != "application/json":
-            raise ApiError(415, f"content type {request.content_type!r}; send application/json")
-        if "Content-Encoding" in request.headers:
-            raise ApiError(415, "compressed bodies are not accepted")
-        try:
-            async with asyncio.timeout(BODY_DEADLINE_S):
-                data = await request.read()
-        except TimeoutError:
-            raise ApiError(408, f"the body did not arrive within {BODY_DEADLINE_S:.0f} s") from None
-        body = parse(data, kind)
-        if body.model != self._model_id:
+    def _received(self, request: web.Request, model: str) -> StageClock:
+        """End the first stage with a body that names our model."""
+        if model != self._model_id:
             raise ApiError(
-                404, f"the model {body.model!r} does not exist; this server has {self._model_id!r}",
+                404, f"the model {model!r} does not exist; this server has {self._model_id!r}",
                 param="model", code="model_not_found",
             )  # fmt: skip
-        return body
-
-    def _prompt_ids(self, prompt: str | list[int | str]) -> list[int]:
-        items = [prompt] if isinstance(prompt, str) else prompt
-        if len(items) == 1 and isinstance(items[0], str):
-            return self._encode(items[0])
-        ids = [item for item in items if isinstance(item, int)]
-        if len(ids) < len(items):
-            raise ApiError(400, "one prompt a request is supported", param="prompt", code="unsupported_value")
-        if not all(0 <= token_id < self._tokenizer.vocab_size for token_id in ids):
-            raise ApiError(400, "a token id is outside the vocabulary", param="prompt", code="invalid_value")
-        return ids
-
-    def _encode(self, text: str) -> list[int]:
-        limit = max(replica.config.max_request_tokens for replica in self._replicas)
-        try:
-            fewest = self._tokenizer.fewest_tokens(text)
-        except UnicodeEncodeError:
-            raise ApiError(400, "the text holds half a surrogate pair", code="invalid_value") from None
-        if fewest > limit:
-            raise _too_long(fewest, 1, limit)
-        return self._tokenizer.encode(text)
+        stages = request[STAGES]
+        stages.mark("receive")
+        return stages
 
     async def _complete(
         self,
         request: web.Request,
-        body: GenerationRequest,
+        body: ChatRequest | CompletionRequest,
         kind: Literal["chat", "completion"],
         prompt_ids: list[int],
-        max_tokens: int | None,
-        default_tokens: int,
     ) -> web.StreamResponse:
-        stages: StageClock = request[STAGES]
+        stages = request[STAGES]
+        param = "messages" if kind == "chat" else "prompt"
         if not prompt_ids:
-            raise ApiError(400, "the prompt is empty", param="prompt", code="invalid_value")
+            raise ApiError(400, "the prompt is empty", param=param, code="invalid_value")
         replica = choose(self._replicas)
         stages.mark("route")
         limit = replica.config.max_request_tokens
-        room = limit - len(prompt_ids)
-        if room < (max_tokens or 1):
-            raise _too_long(len(prompt_ids), max_tokens or 1, limit)
-        prefix = "chatcmpl" if kind == "chat" else "cmpl"
+        self._prompts.check_room(len(prompt_ids), _max_tokens(body) or 1, limit, param)
         generation = Generation(
-            f"{prefix}-{secrets.token_hex(12)}", stages, replica, prompt_ids, self._tokenizer.detokenizer()
-        )
-        reply = Reply(generation.id, self._model_id, kind, with_usage=body.wants_usage)
-        sampling = SamplingParams(
-            max_tokens=max_tokens or min(room, default_tokens),
-            temperature=1.0 if body.temperature is None else body.temperature,
-            seed=secrets.randbits(62) if body.seed is None else body.seed,
-            ignore_eos=bool(body.ignore_eos),
-        )
-        deltas = generation.run(sampling)
+            f"{'chatcmpl' if kind == 'chat' else 'cmpl'}-{secrets.token_hex(12)}",
+            stages, replica, prompt_ids, self._tokenizer.detokenizer(), StopFinder(body.stops),
+        )  # fmt: skip
+        reply = Reply(
+            generation.id, self._model_id, kind, self._tokenizer.token_bytes,
+            with_usage=body.wants_usage, with_logprobs=body.num_logprobs is not None,
+        )  # fmt: skip
+        deltas = generation.run(_sampling(body, limit - len(prompt_ids)), body.priority or 0)
         try:
             if body.stream:
                 return await stream_reply(request, generation, deltas, reply)
-            text = "".join([delta.text async for delta in deltas])
-            whole = reply.whole(text, generation.finish_reason, len(prompt_ids), generation.num_output_tokens)
-            response = json_response(whole, headers={"X-Request-Id": generation.id})
-            generation.handed_out(time.perf_counter_ns(), 0)
-            stages.mark("write")
-            return response
+            return await _whole_reply(generation, deltas, reply)
         finally:
             await deltas.aclose()
             self._remember(generation)
 
     def _remember(self, generation: Generation) -> None:
-        self.counts[generation.finish_reason] += 1
-        self.num_output_tokens += generation.num_output_tokens
+        self._metrics.finished(generation)
         self.finished[generation.id] = generation
         if len(self.finished) > MAX_TRACES:
             self.finished.popitem(last=False)
 
-    async def trace(self, request: web.Request) -> web.Response:
-        """``GET /v1/traces/{request_id}``."""
-        request_id = request.match_info["request_id"]
-        generation = self.finished.get(request_id)
-        if generation is None:
-            raise ApiError(404, f"no finished request {request_id!r} is remembered", code="trace_not_found")
-        last = generation.tokens.step[-1] if generation.tokens.step else generation.first_step
-        steps = await generation.replica.steps(generation.first_step, last)
-        return json_response(msgspec.to_builtins(generation.trace(steps)))
+
+async def _whole_reply(generation: Generation, deltas: AsyncGenerator[Delta, None], reply: Reply) -> web.Response:
+    text = ""
+    tokens: list[ScoredToken] = []
+    async for delta in deltas:
+        text += delta.text
+        tokens += delta.tokens
+    whole = reply.whole(text, tokens, generation.ending())
+    response = json_response(whole, headers={"X-Request-Id": generation.id})
+    generation.handed_out(time.perf_counter_ns(), 0)
+    generation.stages.mark("write")
+    return response
 
 
-def _too_long(num_prompt_tokens: int, max_tokens: int, limit: int) -> ApiError:
-    return ApiError(
-        400,
-        f"this server holds at most {limit} tokens a request; the prompt has at least {num_prompt_tokens} "
-        f"and {max_tokens} more are asked for; shorten either",
-        param="messages",
-        code="context_length_exceeded",
+def _max_tokens(body: ChatRequest | CompletionRequest) -> int | None:
+    return (body.max_completion_tokens if isinstance(body, ChatRequest) else None) or body.max_tokens
+
+
+def _sampling(body: ChatRequest | CompletionRequest, room: int) -> SamplingParams:
+    """Return how the engine shall choose tokens; what the body leaves out has OpenAI's default."""
+    default_tokens = DEFAULT_CHAT_TOKENS if isinstance(body, ChatRequest) else DEFAULT_COMPLETION_TOKENS
+    return SamplingParams(
+        max_tokens=_max_tokens(body) or min(room, default_tokens),
+        temperature=1.0 if body.temperature is None else body.temperature,
+        seed=secrets.randbits(62) if body.seed is None else body.seed,
+        ignore_eos=bool(body.ignore_eos),
+        top_k=max(0, body.top_k or 0),
+        top_p=body.top_p or 1.0,
+        min_p=body.min_p or 0.0,
+        presence_penalty=body.presence_penalty or 0.0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        repetition_penalty=body.repetition_penalty or 1.0,
+        logprobs=body.num_logprobs,
     )

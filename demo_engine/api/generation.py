@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
 
 from demo_engine.api.detokenizer import Detokenizer
 from demo_engine.api.errors import ApiError
+from demo_engine.api.logprobs import ScoredToken
 from demo_engine.api.replica import Replica, ReplicaLost, TokenEvent
+from demo_engine.api.replies import Ending
+from demo_engine.api.stops import StopFinder
 from demo_engine.core.request import FinishReason, SamplingParams
 from demo_engine.ipc.messages import Aborted, Accepted, Started, StepsReply, Submit
 from demo_engine.recorder.server_trace import (
@@ -25,8 +30,27 @@ class Delta:
     """News of a reply: text that has become certain, spans that have ended, and at last the finish reason."""
 
     text: str = ""
+    tokens: tuple[ScoredToken, ...] = ()
+    """The tokens of this text, if their log probabilities were asked for."""
     spans: tuple[ServerSpan, ...] = ()
     finish_reason: FinishReason | None = None
+
+
+class GenerationTimes(NamedTuple):
+    """Seconds that a finished request spent. Inference is prefill and decode; the others contain more."""
+
+    queue: float
+    """From the engine's reading the request to its first step."""
+    prefill: float
+    """From its first step to its first token."""
+    decode: float
+    """From its first token to its last."""
+    first_token: float
+    """From the headers to the first token in the API process."""
+    whole: float
+    """From the headers to the last chunk."""
+    between_tokens: list[float]
+    """From each token to the next, in the engine."""
 
 
 @dataclass
@@ -38,6 +62,7 @@ class Generation:
     replica: Replica
     prompt_ids: list[int]
     detokenizer: Detokenizer
+    stops: StopFinder
     tokens: ServerTokens = field(default_factory=ServerTokens)
     finish_reason: FinishReason = "cancelled"
     first_step: int = 0
@@ -45,6 +70,9 @@ class Generation:
     """Tokens of the prompt that were found in the cache."""
     _queue_start_ns: int = 0
     _prefill_start_ns: int = 0
+    _first_token_ns: int = 0
+    _num_characters: int = 0
+    _untold: list[ScoredToken] = field(default_factory=list)
 
     @property
     def num_output_tokens(self) -> int:
@@ -71,8 +99,9 @@ class Generation:
                         self.num_cached_tokens = event.num_cached_tokens[event.request_ids.index(self.id)]
                         yield Delta(spans=(_span("queue", self._queue_start_ns, event.start_ns),))
                     case TokenEvent():
-                        yield self._receive(event)
-                        if event.finish_reason is not None:
+                        delta = self._receive(event)
+                        yield delta
+                        if delta.finish_reason is not None:
                             return
                     case Aborted():
                         self.finish_reason = "error"
@@ -89,6 +118,26 @@ class Generation:
         self.tokens.write_ns += [at_ns] * num_new
         self.tokens.event += [event] * num_new
 
+    def ending(self) -> Ending:
+        """Return why and with how many tokens it ended."""
+        return Ending(
+            self.finish_reason, self.stops.matched, len(self.prompt_ids), self.num_cached_tokens, self.num_output_tokens
+        )
+
+    def times(self) -> GenerationTimes | None:
+        """Return where the time went, if the request has ended as it should."""
+        if self.finish_reason not in ("stop", "length"):
+            return None
+        sampled_ns = self.tokens.sample_ns
+        return GenerationTimes(
+            queue=(self._prefill_start_ns - self._queue_start_ns) / 1e9,
+            prefill=(sampled_ns[0] - self._prefill_start_ns) / 1e9,
+            decode=(sampled_ns[-1] - sampled_ns[0]) / 1e9,
+            first_token=(self._first_token_ns - self.stages.start_ns) / 1e9,
+            whole=(self.stages.end_ns - self.stages.start_ns) / 1e9,
+            between_tokens=[(later - earlier) / 1e9 for earlier, later in pairwise(sampled_ns)],
+        )
+
     def trace(self, steps: StepsReply) -> ServerTrace:
         """Return everything that is known of the request."""
         recorded = ServerSteps(
@@ -96,21 +145,21 @@ class Generation:
         )
         return ServerTrace(
             self.id, "perf_counter_ns", self.replica.bracket_ns, len(self.prompt_ids), self.finish_reason,
-            self.stages.spans, self.tokens, recorded,
+            self.stages.spans, self.tokens, recorded, self.num_cached_tokens,
         )  # fmt: skip
 
     def _receive(self, event: TokenEvent) -> Delta:
         step = event.step
         is_first = not self.tokens.id
-        if event.finish_reason is not None:
-            self.finish_reason = event.finish_reason
+        text, finish_reason = self._text_of(event)
+        if is_first:
+            self._first_token_ns = event.read_ns
+        if finish_reason is not None:
+            self.finish_reason = finish_reason
             self.stages.mark("engine", step.sent_ns)
             self.stages.mark("deliver", event.read_ns)
-        text = "" if event.finish_reason == "stop" else self.detokenizer.push(event.token_id)
-        if event.finish_reason is not None:
-            text += self.detokenizer.finish()
             self.stages.mark("detokenize")
-        ready_ns = self.stages.now_ns() if event.finish_reason is None else self.stages.end_ns
+        ready_ns = self.stages.now_ns() if finish_reason is None else self.stages.end_ns
         self.tokens.id.append(event.token_id)
         self.tokens.text.append(text)
         self.tokens.step.append(step.step)
@@ -121,7 +170,32 @@ class Generation:
             if is_first
             else _span("decode", step.planned_ns, step.forwarded_ns)
         )
-        return Delta(text, (forward, _span("token", step.sampled_ns, ready_ns)), event.finish_reason)
+        spans = (forward, _span("token", step.sampled_ns, ready_ns))
+        return Delta(text, self._tell(text, finish_reason), spans, finish_reason)
+
+    def _text_of(self, event: TokenEvent) -> tuple[str, FinishReason | None]:
+        """Return the text that is certain with this token, and why the reply ends with it, if it does."""
+        text = ""
+        if event.finish_reason != "stop":
+            if event.logprobs is not None:
+                self._untold.append(ScoredToken(event.token_id, self._num_characters, event.logprobs))
+            text = self.detokenizer.push(event.token_id)
+        if event.finish_reason is not None:
+            text += self.detokenizer.finish()
+        self._num_characters += len(text)
+        text = self.stops.push(text)
+        if self.stops.matched is not None:
+            return text, "stop"
+        if event.finish_reason is not None:
+            text += self.stops.finish()
+        return text, event.finish_reason
+
+    def _tell(self, text: str, finish_reason: FinishReason | None) -> tuple[ScoredToken, ...]:
+        """Return the scored tokens that go out with this text."""
+        if not text and finish_reason is None:
+            return ()
+        told, self._untold = tuple(self._untold), []
+        return told
 
     def _release(self, text: str, ready_ns: int) -> None:
         """Stamp tokens whose text is known now: this one, and those that were held back for it."""

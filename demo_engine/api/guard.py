@@ -12,6 +12,7 @@ from demo_engine.api.connection import Connection
 from demo_engine.api.errors import ApiError
 from demo_engine.recorder.server_trace import StageClock
 
+MAX_HEADER_BYTES = 16_384
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 STAGES = web.RequestKey("stages", StageClock)
 _log = logging.getLogger(__name__)
@@ -28,10 +29,11 @@ class Guard:
         self._hosts: frozenset[str] = frozenset()
         self._origins: frozenset[str] = frozenset()
 
-    def allow(self, port: int) -> None:
-        """Accept this port's names of the loopback interface."""
+    def allow(self, port: int) -> frozenset[str]:
+        """Accept this port's names of the loopback interface, and return them."""
         self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        return self._hosts
 
     def middleware(self) -> Middleware:
         """Return the middleware for the application."""
@@ -63,6 +65,9 @@ class Guard:
             return ApiError(500, "internal error; see the server's log").response()
 
     def _check(self, request: web.Request) -> None:
+        num_header_bytes = sum(len(name) + len(value) for name, value in request.raw_headers)
+        if num_header_bytes > MAX_HEADER_BYTES:
+            raise ApiError(431, f"{num_header_bytes} bytes of headers, limit {MAX_HEADER_BYTES}")
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             raise ApiError(403, "this host name is not served; use the printed address", code="host_not_allowed")

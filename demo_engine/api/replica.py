@@ -39,6 +39,7 @@ from demo_engine.ipc.messages import (
     pack,
 )
 
+ENGINE_MODULE = "demo_engine.runner"
 SILENCE_NS = 1_000_000_000
 """An engine that has not beaten for this long is not ready."""
 EXIT_GRACE_S = 5.0
@@ -89,10 +90,23 @@ class Replica(asyncio.Protocol):
         return len(self._requests)
 
     @property
+    def silent_ms(self) -> int | None:
+        """How long ago the process was heard from; it beats between two layers, however long its step is."""
+        return (time.perf_counter_ns() - self._last_heard_ns) // 1_000_000 if self._last_heard_ns else None
+
+    @property
     def is_ready(self) -> bool:
         """Whether the model is loaded and the process has been heard from just now."""
-        fresh = time.perf_counter_ns() - self._last_heard_ns < SILENCE_NS
-        return self.ready is not None and self.lost is None and fresh
+        return self.why_not_ready() is None
+
+    def why_not_ready(self) -> str | None:
+        """Return what is amiss, or None."""
+        if self.lost is not None:
+            return self.lost
+        if self.ready is None:
+            return "the model is being loaded"
+        silent_ns = time.perf_counter_ns() - self._last_heard_ns
+        return f"the engine has been silent for {silent_ns // 1_000_000} ms" if silent_ns >= SILENCE_NS else None
 
     async def start(self) -> None:
         """Start the process and wait until its model is loaded.
@@ -103,7 +117,7 @@ class Replica(asyncio.Protocol):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with theirs:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "demo_engine.runner", str(theirs.fileno()), str(self._model_folder),
+                sys.executable, "-m", ENGINE_MODULE, str(theirs.fileno()), str(self._model_folder),
                 msgspec.json.encode(self.config).decode(), pass_fds=[theirs.fileno()],
                 env=os.environ | self.config.environment, stdin=asyncio.subprocess.DEVNULL,
             )  # fmt: skip

@@ -7,15 +7,19 @@ import contextlib
 import ipaddress
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
 from demo_engine.api.app import make_app
-from demo_engine.api.completions import Completions
+from demo_engine.api.completions import MAX_PROMPT_BYTES, Completions
 from demo_engine.api.connection import Connection
+from demo_engine.api.front_door import FrontDoor
 from demo_engine.api.guard import Guard
+from demo_engine.api.metrics import Metrics
 from demo_engine.api.replica import Replica
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
@@ -37,6 +41,9 @@ class ServeOptions:
     token: str = field(repr=False)
     config: EngineConfig = field(default_factory=EngineConfig)
     max_num_queued: int = 32
+    max_prompt_bytes: int = MAX_PROMPT_BYTES
+    vllm_metric_names: bool = False
+    """Write the metrics under vLLM's names too."""
     with_stdin: bool = False
     """Stop when standard input closes, so that a server does not outlive the process that started it."""
 
@@ -66,38 +73,59 @@ def _is_loopback(host: str) -> bool:
 async def _serve(options: ServeOptions) -> int:
     tokenizer = PromptTokenizer(options.model.path / "tokenizer.json")
     replica = Replica(options.model.path, options.config)
-    completions = Completions(options.model.id, tokenizer, [replica], options.max_num_queued)
+    metrics = Metrics(options.model.id, [replica], vllm_names=options.vllm_metric_names)
+    completions = Completions(
+        options.model.id, tokenizer, [replica], metrics, options.max_num_queued, options.max_prompt_bytes
+    )
     guard = Guard(options.token)
-    app = make_app(guard, completions, [replica], options.model.id)
+    app = make_app(guard, completions, metrics, [replica], options.model.id)
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
     await runner.setup()
     loop = asyncio.get_running_loop()
     with _stop_requests(loop, options.with_stdin) as stop:
         try:
-            listener = await _listen(runner, options)
-            port = listener.sockets[0].getsockname()[1]
-            guard.allow(port)
-            host = f"[{options.host}]" if ":" in options.host else options.host
-            say(f"spanreel engine at http://{host}:{port}")
-            say(f"token {options.token}")
-            await _until_stopped(replica, stop)
-            exit_code = 0 if replica.lost is None else 1
-            listener.close()
+            with listening(runner, guard, options.host, options.port) as port:
+                host = f"[{options.host}]" if ":" in options.host else options.host
+                say(f"spanreel engine at http://{host}:{port}")
+                say(f"token {options.token}")
+                await _until_stopped(replica, stop)
+                exit_code = 0 if replica.lost is None else 1
         finally:
             await replica.stop()
             await runner.cleanup()
     return exit_code
 
 
-async def _listen(runner: web.AppRunner, options: ServeOptions) -> asyncio.Server:
-    """Open the port with our own protocol."""
+@contextlib.contextmanager
+def listening(runner: web.AppRunner, guard: Guard, host: str, port: int) -> Iterator[int]:
+    """Accept connections while the block runs, and yield the port.
+
+    Raises:
+        UsageError: The port cannot be had.
+    """
     server = runner.server
-    assert server is not None  # noqa: S101 (set up just before)
+    assert server is not None  # noqa: S101 (the runner has been set up)
     loop = asyncio.get_running_loop()
+    arriving: set[asyncio.Task[Any]] = set()
+
+    def hand_on(connection: socket.socket) -> None:
+        loop.call_soon_threadsafe(adopt, connection)
+
+    def adopt(connection: socket.socket) -> None:
+        task = loop.create_task(loop.connect_accepted_socket(lambda: Connection(server, loop), connection))
+        arriving.add(task)
+        task.add_done_callback(arriving.discard)
+
     try:
-        return await loop.create_server(lambda: Connection(server, loop), options.host, options.port)
+        door = FrontDoor(host, port, hand_on)
     except OSError as error:
-        raise UsageError(f"port {options.port} on {options.host}: {error.strerror}; choose another --port") from error
+        raise UsageError(f"port {port} on {host}: {error.strerror}; choose another --port") from error
+    door.allow(guard.allow(door.port))
+    door.start()
+    try:
+        yield door.port
+    finally:
+        door.close()
 
 
 async def _until_stopped(replica: Replica, stop: asyncio.Event) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from demo_engine.api.errors import ApiError
 from demo_engine.api.generation import Delta, Generation
-from demo_engine.api.replies import DONE, Reply, sse
+from demo_engine.api.replies import DONE, Ending, Reply, sse
 from demo_engine.recorder.server_trace import ServerSpan
 
 _log = logging.getLogger(__name__)
@@ -42,10 +42,10 @@ async def stream_reply(
     try:
         async for delta in deltas:
             chunks = [live.lines(delta.spans)]
-            if delta.text:
-                chunks.append(sse(reply.text(delta.text)))
+            if delta.text or delta.tokens:
+                chunks.append(sse(reply.text(delta.text, delta.tokens)))
             if delta.finish_reason is not None:
-                chunks.append(_ending(generation, reply, delta))
+                chunks.append(_closing(reply, generation.ending()))
             payload = b"".join(chunks)
             if delta.text or delta.finish_reason is not None:
                 generation.handed_out(time.perf_counter_ns(), num_events)
@@ -72,10 +72,10 @@ async def _break_off(response: web.StreamResponse, error: ApiError) -> None:
         await response.write(sse(error.body()) + DONE)
 
 
-def _ending(generation: Generation, reply: Reply, delta: Delta) -> bytes:
-    parts = [sse(reply.closing(delta.finish_reason or "stop"))]
+def _closing(reply: Reply, ending: Ending) -> bytes:
+    parts = [sse(reply.closing(ending))]
     if reply.with_usage:
-        parts.append(sse(reply.usage(len(generation.prompt_ids), generation.num_output_tokens)))
+        parts.append(sse(reply.usage(ending)))
     return b"".join(parts) + DONE
 
 

@@ -26,6 +26,11 @@ class PromptTokenizer:
         ids: list[int] = self._tokenizer.encode_batch([text], add_special_tokens=False)[0].ids
         return ids
 
+    def token_bytes(self, token_id: int) -> bytes:
+        """Return what a token stands for; a special token stands for its name."""
+        name = self._tokenizer.id_to_token(token_id) or ""
+        return (self._table[token_id] if token_id < len(self._table) else b"") or name.encode()
+
     def fewest_tokens(self, text: str) -> int:
         """Return a number of tokens that the text certainly has, without tokenizing it."""
         return len(text.encode()) // self._longest_token_bytes

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
+import socket
 
 import pytest
 from aiohttp import web
 
 from demo_engine.api.app import make_app
 from demo_engine.api.completions import Completions
-from demo_engine.api.connection import Connection
+from demo_engine.api.front_door import is_plain_probe
 from demo_engine.api.guard import OPEN_PATHS, Guard
+from demo_engine.api.metrics import Metrics
+from demo_engine.api.server import listening
 
 TOKEN = "right-token"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 PATHS = (
     "/healthz", "/readyz", "/metrics", "/v1/models", "/v1/models/m", "/v1/traces/x", "/v1/chat/completions",
-    "/v1/completions", "/", "/docs", "/healthz/", "//healthz", "/healthz/../v1/models",
+    "/v1/completions", "/tokenize", "/", "/docs", "/healthz/", "//healthz", "/healthz/../v1/models",
 )  # fmt: skip
+
+
+def make_idle_app(guard: Guard) -> web.Application:
+    """Return the application without an engine behind it."""
+    metrics = Metrics("m", [])
+    return make_app(guard, Completions("m", None, [], metrics, max_num_queued=4), metrics, [], "m")
 
 
 def on_server(check):
@@ -25,17 +36,12 @@ def on_server(check):
 
     async def main():
         guard = Guard(TOKEN)
-        completions = Completions("m", tokenizer=None, replicas=[], max_num_queued=4)
-        runner = web.AppRunner(make_app(guard, completions, [], "m"), handler_cancellation=True)
+        runner = web.AppRunner(make_idle_app(guard), handler_cancellation=True)
         await runner.setup()
-        loop = asyncio.get_running_loop()
-        listener = await loop.create_server(lambda: Connection(runner.server, loop), "127.0.0.1", 0)
-        port = listener.sockets[0].getsockname()[1]
-        guard.allow(port)
         try:
-            return await check(port)
+            with listening(runner, guard, "127.0.0.1", 0) as port:
+                return await check(port)
         finally:
-            listener.close()
             await runner.cleanup()
 
     return asyncio.run(main())
@@ -43,13 +49,26 @@ def on_server(check):
 
 async def ask(port: int, method: str, path: str, headers: list[str]) -> int:
     """Send raw lines and return the status, or 0 if the server closed without an answer."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
     lines = [f"{method} {path} HTTP/1.1", *headers, "Connection: close", "Content-Length: 0", "", ""]
-    writer.write("\r\n".join(lines).encode("latin-1"))
-    reply = await reader.read()
-    writer.close()
-    await writer.wait_closed()
+    async with connected(port) as (reader, writer):
+        try:
+            writer.write("\r\n".join(lines).encode("latin-1"))
+            reply = await reader.read()
+        except ConnectionError:
+            return 0
     return int(reply.split(b" ", 2)[1]) if reply else 0
+
+
+@contextlib.asynccontextmanager
+async def connected(port: int):
+    """Yield a connection's two ends, and close it."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 def test_without_the_token_only_the_open_paths_answer():
@@ -71,7 +90,7 @@ def test_without_the_token_only_the_open_paths_answer():
 
 def test_every_registered_route_is_behind_the_guard():
     """A route that is added later without thought is refused too: the open paths are listed, not the closed ones."""
-    app = make_app(Guard(TOKEN), Completions("m", None, [], 4), [], "m")
+    app = make_idle_app(Guard(TOKEN))
     paths = {resource.canonical for resource in app.router.resources()}
     assert paths >= OPEN_PATHS
 
@@ -160,31 +179,130 @@ def test_headers_that_trickle_are_cut_off(monkeypatch):
     monkeypatch.setattr("demo_engine.api.connection.HEADERS_DEADLINE_S", 0.2)
 
     async def check(port):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET /healthz HTTP/1.1\r\nHost: x")
-        data = b"?"
-        try:
-            data = await asyncio.wait_for(reader.read(), 20)
-        except ConnectionError:
+        async with connected(port) as (reader, writer):
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: x")
             data = b""
-        assert data == b""
-        writer.close()
+            with contextlib.suppress(ConnectionError):
+                data = await asyncio.wait_for(reader.read(), 20)
+            assert data == b""
 
     on_server(check)
 
 
-def test_connections_beyond_the_limit_are_closed(monkeypatch):
-    """Open sockets are bounded, and those within the bound still answer."""
+def test_connections_beyond_the_limit_are_closed_and_probes_still_answer(monkeypatch):
+    """Requests in the making are bounded; one more is closed, and a health probe does not notice."""
     monkeypatch.setattr("demo_engine.api.connection.MAX_CONNECTIONS", 3)
 
     async def check(port):
-        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-        assert await ask(port, "GET", "/healthz", [f"Host: 127.0.0.1:{port}"]) == 200
-        held.append(await asyncio.open_connection("127.0.0.1", port))
-        await asyncio.sleep(0)
-        with pytest.raises((ConnectionError, AssertionError)):
-            assert await ask(port, "GET", "/healthz", [f"Host: 127.0.0.1:{port}"]) == 200
-        for _, writer in held:
-            writer.close()
+        async with contextlib.AsyncExitStack() as held:
+            for _ in range(3):
+                _, writer = await held.enter_async_context(connected(port))
+                writer.write(b"GET /v1/models HTTP/1.1\r\n")
+            await asyncio.sleep(0.2)
+            host = f"Host: 127.0.0.1:{port}"
+            assert await ask(port, "GET", "/v1/models", [host, f"Authorization: Bearer {TOKEN}"]) == 0
+            assert await ask(port, "GET", "/healthz", [host]) == 200
+
+    on_server(check)
+
+
+def test_silent_connections_are_dropped_the_oldest_first(monkeypatch):
+    """Sockets that say nothing are bounded as well, and a newcomer that speaks is served."""
+    monkeypatch.setattr("demo_engine.api.front_door.MAX_CONNECTIONS", 2)
+
+    async def check(port):
+        async with contextlib.AsyncExitStack() as held:
+            readers = [(await held.enter_async_context(connected(port)))[0] for _ in range(4)]
+            assert await asyncio.wait_for(readers[0].read(), 20) == b""
+            headers = [f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {TOKEN}"]
+            assert await ask(port, "GET", "/v1/models", headers) == 200
+
+    on_server(check)
+
+
+def test_health_answers_while_the_event_loop_is_blocked():
+    """A probe waits for no work: the front door answers it although the event loop does nothing at all."""
+
+    async def check(port):
+        probe = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:  # blocks this very loop
+            connection.sendall(probe)
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+
+    on_server(check)
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        "GET /healthz HTTP/1.1|Host: evil.com", "GET /healthz HTTP/1.1|Host: HERE|Host: HERE",
+        "GET /healthz HTTP/1.1|Host: HERE|Origin: http://evil.com", "GET /healthz HTTP/1.1|Host : HERE",
+        "GET /healthz HTTP/1.1|Host: HERE|Sec-Fetch-Site: none", "GET /healthz HTTP/1.1|Host: HERE|Content-Length: 3",
+        "GET /v1/models HTTP/1.1|Host: HERE", "GET /healthz/../x HTTP/1.1|Host: HERE", "GET /healthz HTTP/1.0",
+        "POST /healthz HTTP/1.1|Host: HERE", "GET /healthz HTTP/1.1",
+    ],
+)  # fmt: skip
+def test_the_front_door_answers_nothing_but_a_plain_probe(probe):
+    """Whatever could be read in two ways is left to the guard."""
+    here = frozenset({"127.0.0.1:80"})
+    data = ("\r\n".join(probe.replace("HERE", "127.0.0.1:80").split("|")) + "\r\n\r\n").encode()
+    plain = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:80\r\nUser-Agent: x\r\n\r\n"
+    assert is_plain_probe(plain, here)
+    assert not is_plain_probe(plain[:-1], here)
+    assert not is_plain_probe(plain + b"GET / HTTP/1.1\r\n", here)
+    assert not is_plain_probe(data, here)
+
+
+def test_headers_are_bounded_in_number_and_size():
+    """More than 100 headers, a long one, or more than 16 KB of them are refused, with the right token too."""
+
+    async def check(port):
+        good = [f"Host: 127.0.0.1:{port}", f"Authorization: Bearer {TOKEN}"]
+        assert await ask(port, "GET", "/v1/models", [*good, *(f"X-{i}: 1" for i in range(90))]) == 200
+        assert await ask(port, "GET", "/v1/models", [*good, *(f"X-{i}: 1" for i in range(200))]) == 400
+        assert await ask(port, "GET", "/v1/models", [*good, "X: " + "a" * 9000]) == 400
+        assert await ask(port, "GET", "/v1/models", [*good, *(f"X-{i}: {'a' * 4000}" for i in range(5))]) == 431
+
+    on_server(check)
+
+
+def test_the_whole_matrix_lets_only_the_intended_requests_in():
+    """Every route × method × host × origin × token: only own or no origin, our host and the token get through."""
+
+    async def check(port):
+        own = f"127.0.0.1:{port}"
+        hosts = [own, "evil.com", f"{own}.evil.com"]
+        origins = [None, f"http://{own}", "http://evil.com", "null", f"https://{own}"]
+        tokens = [None, f"Bearer {TOKEN}", "Bearer wrong"]
+        num_refused = 0
+        for resource in make_idle_app(Guard(TOKEN)).router.resources():
+            path = resource.canonical.format(model="m", request_id="x")
+            for method, host, origin, token in itertools.product(METHODS, hosts, origins, tokens):
+                headers = [f"Host: {host}"] + [f"Origin: {origin}"] * bool(origin)
+                status = await ask(port, method, path, headers + [f"Authorization: {token}"] * bool(token))
+                if host != own or origin not in origins[:2]:
+                    assert status in (400, 403), (method, path, host, origin, token, status)
+                elif token != tokens[1] and path not in OPEN_PATHS:
+                    assert status in (400, 401), (method, path, host, origin, token, status)
+                else:
+                    continue
+                num_refused += 1
+        assert num_refused > 2500
+
+    on_server(check)
+
+
+def test_no_answer_allows_another_origin_to_read_it():
+    """There is no CORS header on any reply, a preflight included."""
+
+    async def check(port):
+        for method, headers in (
+            ("GET", []),
+            ("OPTIONS", ["Origin: http://evil.com", "Access-Control-Request-Method: POST"]),
+        ):
+            lines = [f"{method} /v1/models HTTP/1.1", f"Host: 127.0.0.1:{port}", *headers, "Connection: close", "", ""]
+            async with connected(port) as (reader, writer):
+                writer.write("\r\n".join(lines).encode())
+                assert b"access-control" not in (await reader.read()).lower()
 
     on_server(check)

@@ -23,7 +23,7 @@ def parse_chat(**fields) -> ChatRequest:
 def test_unknown_fields_and_neutral_values_are_accepted():
     """Clients send many fields; those without an effect pass."""
     body = parse_chat(
-        n=1, top_p=1.0, stop=[], presence_penalty=0, logit_bias={}, logprobs=False, tools=[], user="u", metadata={},
+        n=1, stop=[], logit_bias={}, logprobs=False, tools=[], user="u", metadata={},
         response_format={"type": "text"}, stream_options={"include_usage": True, "include_obfuscation": False},
     )  # fmt: skip
     assert body.wants_usage
@@ -36,10 +36,22 @@ def test_content_parts_are_joined():
     assert body.messages[0].plain() == ("system", "ab")
 
 
+def test_what_steers_the_sampling_is_read():
+    """Every field that has an effect arrives with its value; one stop string may stand without a list."""
+    body = parse_chat(
+        top_p=0.9, top_k=5, min_p=0.1, presence_penalty=-2, frequency_penalty=2, repetition_penalty=1.2, seed=-(2**63),
+        logprobs=True, top_logprobs=20, priority=-3, stop="x" * 64,
+    )  # fmt: skip
+    assert (body.top_p, body.top_k, body.min_p, body.priority, body.num_logprobs) == (0.9, 5, 0.1, -3, 20)
+    assert body.stops == ["x" * 64]
+    assert parse_chat().num_logprobs is None
+    assert parse_chat(logprobs=True).num_logprobs == 0
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("n", 2), ("top_p", 0.9), ("stop", "x"), ("presence_penalty", 0.1), ("logprobs", True), ("echo", True),
+        ("n", 2), ("echo", True), ("suffix", "x"), ("chat_template", "{{ 1 }}"), ("functions", [{}]),
         ("tools", [{}]), ("response_format", {"type": "json_object"}), ("logit_bias", {"5": 1}), ("best_of", 2),
     ],
 )  # fmt: skip
@@ -54,7 +66,11 @@ def test_a_value_that_is_not_supported_is_refused_by_name(field, value):
     ("field", "value"),
     [
         ("max_tokens", 0), ("max_tokens", -1), ("max_tokens", 2**63), ("max_tokens", "5"), ("max_tokens", 1.5),
-        ("temperature", -0.1), ("temperature", 2.1), ("seed", 2**63), ("messages", []), ("messages", "hi"),
+        ("temperature", -0.1), ("temperature", 2.1), ("seed", 2**63), ("top_p", 0), ("top_p", 1.1), ("top_k", -2),
+        ("min_p", 1.1), ("presence_penalty", 2.1), ("frequency_penalty", -2.1), ("repetition_penalty", 0),
+        ("priority", 2**31), ("stop", ""), ("stop", "x" * 65), ("stop", "é" * 33), ("stop", ["a"] * 5), ("stop", [1]),
+        ("top_logprobs", 21), ("top_logprobs", 2), ("logprobs", 1), ("temperature", 1e308),
+        ("messages", []), ("messages", "hi"),
         ("messages", [{"role": "tool", "content": "x"}]), ("messages", [{"role": "user", "content": None}]),
         ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]), ("model", None),
     ],
