@@ -51,6 +51,15 @@ def _parser() -> argparse.ArgumentParser:
         "--port", type=whole_number(0, 65535), default=0, help="0 takes a free one (default: %(default)s)"
     )
     serve.add_argument("--token", help=f"default: ${TOKEN_VARIABLE}, or a new one for each run")
+    serve.add_argument(
+        "--max-num-queued", type=whole_number(0, 4096), default=32,
+        help="requests that may wait; more are refused (default: %(default)s)",
+    )  # fmt: skip
+    serve.add_argument(
+        "--max-prompt-bytes", type=whole_number(1, 1_000_000), default=262_144,
+        help="longest prompt that is tokenized at all (default: %(default)s)",
+    )  # fmt: skip
+    serve.add_argument("--vllm-metric-names", action="store_true", help="write /metrics under vLLM's names as well")
     serve.add_argument("--with-stdin", action="store_true", help="stop when standard input closes")
     serve.set_defaults(run=_serve)
 
@@ -84,7 +93,12 @@ def _serve(options: argparse.Namespace) -> int:
     token = options.token or os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(32)
     folder = open_model(options.model or DEFAULT_MODEL)
     config = make_config(given_settings(options), folder.config()["max_position_embeddings"])
-    return serve(ServeOptions(folder, options.host, options.port, token, config, with_stdin=options.with_stdin))
+    return serve(
+        ServeOptions(
+            folder, options.host, options.port, token, config, options.max_num_queued, options.max_prompt_bytes,
+            vllm_metric_names=options.vllm_metric_names, with_stdin=options.with_stdin,
+        )
+    )  # fmt: skip
 
 
 def _profile(options: argparse.Namespace) -> int:

@@ -31,7 +31,6 @@ from demo_engine.recorder.server_trace import StageClock
 
 DEFAULT_CHAT_TOKENS = 1024
 DEFAULT_COMPLETION_TOKENS = 16
-MAX_PROMPT_BYTES = 262_144
 MAX_TRACES = 256
 RETRY_S = 1
 
@@ -46,7 +45,7 @@ class Completions:
         replicas: Sequence[Replica],
         metrics: Metrics,
         max_num_queued: int,
-        max_prompt_bytes: int = MAX_PROMPT_BYTES,
+        max_prompt_bytes: int,
     ) -> None:
         self.finished: OrderedDict[str, Generation] = OrderedDict()
         self._model_id = model_id

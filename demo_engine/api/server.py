@@ -15,7 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from demo_engine.api.app import make_app
-from demo_engine.api.completions import MAX_PROMPT_BYTES, Completions
+from demo_engine.api.completions import Completions
 from demo_engine.api.connection import Connection
 from demo_engine.api.front_door import FrontDoor
 from demo_engine.api.guard import Guard
@@ -41,7 +41,7 @@ class ServeOptions:
     token: str = field(repr=False)
     config: EngineConfig = field(default_factory=EngineConfig)
     max_num_queued: int = 32
-    max_prompt_bytes: int = MAX_PROMPT_BYTES
+    max_prompt_bytes: int = 262_144
     vllm_metric_names: bool = False
     """Write the metrics under vLLM's names too."""
     with_stdin: bool = False

@@ -28,7 +28,7 @@ PATHS = (
 def make_idle_app(guard: Guard) -> web.Application:
     """Return the application without an engine behind it."""
     metrics = Metrics("m", [])
-    return make_app(guard, Completions("m", None, [], metrics, max_num_queued=4), metrics, [], "m")
+    return make_app(guard, Completions("m", None, [], metrics, 4, 1000), metrics, [], "m")
 
 
 def on_server(check):
