@@ -239,7 +239,7 @@ class LivePicture {
     }
     const x = endX + (isThin ? 24 : 16);
     const node = this.#label(top, x, [["", liveWords.stage(liveSum(early))]]);
-    return { node, x, width: node.getComputedTextLength(), top, spans };
+    return { node, x, width: node.getBBox().width, top, spans };
   }
 
   /** Without room before the first token, lanes are labelled after it, clear of bars. */
@@ -266,7 +266,7 @@ class LivePicture {
     const x = this.axis.x(liveEnd([...prefill, ...decode].at(-1))) + 18;
     for (; parts.length; parts.shift()) {
       const label = this.#label(top, x, parts);
-      if (x + label.getComputedTextLength() < LIVE_RIGHT_X) return;
+      if (x + label.getBBox().width < LIVE_RIGHT_X - 16) return;
       label.remove();
     }
   }
@@ -275,7 +275,7 @@ class LivePicture {
   #labelInside(top, startNs, endNs, words) {
     const x = this.axis.x(startNs);
     const label = this.#label(top, x, [words], "live-inside");
-    const spare = this.axis.x(endNs) - x - label.getComputedTextLength();
+    const spare = this.axis.x(endNs) - x - label.getBBox().width;
     if (spare < 40) label.remove();
     else label.setAttribute("x", x + spare / 2);
     return spare >= 40;
