@@ -1,15 +1,14 @@
-"""The scheduler and the loop on a fake model: right tokens under any schedule, no leak, times that touch."""
+"""The loop on a fake model: mixed steps, ends of all kinds, times that touch."""
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.loop import EngineLoop
 from demo_engine.core.request import EngineRequest, Sampled, SamplingParams
-from engine_fakes import STOP_ID, Collector, CountingRunner, FakeClock, next_token
+from engine_fakes import STOP_ID, Collector, CountingRunner, FakeClock, expected_tokens
 
 
 def make_loop(config: EngineConfig, poll=lambda: None):
@@ -17,76 +16,6 @@ def make_loop(config: EngineConfig, poll=lambda: None):
     output, clock = Collector(), FakeClock()
     loop = EngineLoop(config, CountingRunner(config.block_size, clock), output, clock, poll)
     return loop, output
-
-
-def expected_tokens(prompt: tuple[int, ...], count: int) -> list[int]:
-    """Return what the fake model says to a prompt when it is asked alone."""
-    context = list(prompt)
-    for _ in range(count):
-        context.append(next_token(context))
-    return context[len(prompt) :]
-
-
-class EngineMachine(RuleBasedStateMachine):
-    """Requests come, steps run, requests are cancelled; small pools force preemptions, small budgets force chunks."""
-
-    @initialize(blocks=st.integers(4, 12), seqs=st.integers(1, 5), budget=st.integers(1, 40))
-    def start(self, blocks, seqs, budget):
-        config = EngineConfig(block_size=4, num_kv_blocks=blocks, max_num_seqs=seqs, max_num_batched_tokens=budget)
-        self.limit = config.max_request_tokens
-        self.config = config
-        self.loop, self.output = make_loop(config)
-        self.wanted: dict[str, list[int]] = {}
-        self.cancelled: set[str] = set()
-
-    @rule(prompt_len=st.integers(1, 14), max_tokens=st.integers(1, 6))
-    def submit(self, prompt_len, max_tokens):
-        if prompt_len + max_tokens > self.limit:
-            return
-        name = f"r{len(self.wanted)}"
-        prompt = tuple(100 * len(self.wanted) + index for index in range(prompt_len))
-        self.wanted[name] = expected_tokens(prompt, max_tokens)
-        self.loop.submit(EngineRequest(name, prompt, SamplingParams(max_tokens)))
-
-    @precondition(lambda self: self.loop.has_work)
-    @rule()
-    def step(self):
-        self.loop.step()
-
-    @precondition(lambda self: self.wanted)
-    @rule(which=st.integers(0, 30))
-    def cancel(self, which):
-        name = f"r{which % len(self.wanted)}"
-        if name not in self.output.reasons:
-            self.cancelled.add(name)
-        self.loop.cancel(name)
-
-    @invariant()
-    def blocks_and_budget_hold(self):
-        if not hasattr(self, "loop"):
-            return
-        scheduler = self.loop.scheduler
-        scheduler.blocks.check_integrity(list(scheduler))
-        assert len(scheduler.running) <= self.config.max_num_seqs
-        assert all(request.block_ids == [] for request in scheduler.waiting)
-
-    def teardown(self):
-        if not hasattr(self, "loop"):
-            return
-        for _ in range(2000):
-            if not self.loop.has_work:
-                break
-            self.loop.step()
-        assert not self.loop.has_work, "a request never finished"
-        assert self.loop.scheduler.blocks.num_used == 0
-        for name, tokens in self.wanted.items():
-            if name not in self.cancelled:
-                assert self.output.tokens_by_id[name] == tokens
-                assert self.output.reasons[name] == "length"
-
-
-TestEngineMachine = EngineMachine.TestCase
-TestEngineMachine.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
 
 
 @given(budget=st.integers(1, 50))

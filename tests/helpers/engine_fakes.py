@@ -82,6 +82,14 @@ def next_token(context: Sequence[int]) -> int:
     return 1 + hash(tuple(context)) % 1000
 
 
+def expected_tokens(prompt: tuple[int, ...], count: int) -> list[int]:
+    """Return what the fake model says to a prompt when it is asked alone."""
+    context = list(prompt)
+    for _ in range(count):
+        context.append(next_token(context))
+    return context[len(prompt) :]
+
+
 class Collector:
     """Keeps what the loop hands out."""
 
@@ -111,4 +119,4 @@ class Collector:
         self.failed_ids.append(request_id)
 
 
-__all__ = ["STOP_ID", "Collector", "CountingRunner", "FakeClock", "StepAbortedError", "next_token"]
+__all__ = ["STOP_ID", "Collector", "CountingRunner", "FakeClock", "StepAbortedError", "expected_tokens", "next_token"]
