@@ -1,4 +1,4 @@
-"""``python -m demo_engine``: prepare the model, serve, profile. Each verb imports what it needs when it runs."""
+"""``python -m demo_engine``: prepare the model, serve, profile, bench. Each verb imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,16 @@ def _parser() -> argparse.ArgumentParser:
     profile.add_argument("--anyway", action="store_true", help="also on a machine that is busy")
     profile.set_defaults(run=_profile)
 
-    for verb in (model, serve, profile):
+    bench = verbs.add_parser("bench", help="Measure speed beside a baseline, or what tracing costs.")
+    bench.add_argument("what", choices=["engine", "tracing", "parity", "batches"])
+    bench.add_argument("--json", dest="as_json", action="store_true", help="print one JSON list")
+    bench.add_argument("--quick", action="store_true", help="fewer rounds")
+    bench.add_argument(
+        "--device", choices=["cpu", "cuda"], default="cpu", help="of parity and batches (default: %(default)s)"
+    )
+    bench.set_defaults(run=_bench)
+
+    for verb in (model, serve, profile, bench):
         verb.add_argument("--model", default=None, help="a Llama-type model's folder (default: the packaged SmolLM2)")
     for verb in (serve, profile):
         add_flags(verb)
@@ -110,3 +119,11 @@ def _profile(options: argparse.Namespace) -> int:
             anyway=options.anyway, settings=given_settings(options),
         )
     )  # fmt: skip
+
+
+def _bench(options: argparse.Namespace) -> int:
+    from demo_engine.bench.command import bench
+    from demo_engine.weights import DEFAULT_MODEL, open_model
+
+    folder = open_model(options.model or DEFAULT_MODEL)
+    return bench(options.what, str(folder.path), options.device, quick=options.quick, as_json=options.as_json)

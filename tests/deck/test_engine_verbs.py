@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from spanreel import engine, packages, paths
-from spanreel.commands import profile, serve
+from spanreel.commands import bench, profile, serve
 
 
 @pytest.fixture
@@ -40,6 +40,16 @@ def test_profile_writes_to_the_recorded_sets_unless_told_otherwise(handed_over: 
     default, chosen = ([*command[4:]] for command in handed_over)
     assert default == ["--threads=1", f"--out={paths.RECORDED}"]
     assert chosen == ["--only=one-request", "--quick", "--threads=1", "--set=mine", "--out=there"]
+
+
+@pytest.mark.parametrize("what", ["engine", "tracing"])
+def test_bench_hands_over_what_is_about_the_engine(handed_over: list[list[str]], what: str) -> None:
+    """Engine and tracing run in the engine's own process, with the same options."""
+    CliRunner().invoke(bench.command, [what])
+    CliRunner().invoke(bench.command, [what, "--json", "--quick"])
+    plain, chosen = ([*command[3:]] for command in handed_over)
+    assert plain == ["bench", what]
+    assert chosen == ["bench", "--json", "--quick", what]
 
 
 @pytest.mark.parametrize("verb", [serve, profile])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from spanreel import packages, paths
 from spanreel.errors import EnvironmentLackError, InputError, SpanreelError
 
-_LATER = ("engine", "tracing", "kernels")
+_ENGINE = ("engine", "tracing")
+_LATER = ("kernels",)
 _HOW = {
     "render": "one scene, 40 labels and 40 growing bars at 1920×1080, drawn both ways, one after the other",
     "deck": "the talk's set built in a folder of its own: from nothing, again, and as stills from nothing",
@@ -18,16 +19,23 @@ _HOW = {
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["render", "deck", *_LATER]))
+@click.argument("what", type=click.Choice(["render", "deck", *_ENGINE, *_LATER]))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-def command(what: str, as_json: bool) -> None:
+@click.option("--quick", is_flag=True, help="Fewer rounds (engine and tracing).")
+def command(what: str, as_json: bool, quick: bool) -> None:
     """Measure speed, side by side with a baseline, both in this run.
+
+    A target stands in the figure's own unit; that of a throughput is its ratio to the baseline.
 
     Raises:
         InputError: The benchmark comes in a later version.
     """
     if what in _LATER:
-        raise InputError(f"bench {what} comes in a later version; there is: spanreel bench render")
+        raise InputError(
+            f"bench {what} comes in a later version; there are: spanreel bench render, deck, engine, tracing"
+        )
+    if what in _ENGINE:
+        _become_engine(what, as_json, quick)
     figures = _render() if what == "render" else _deck()
     if as_json:
         click.echo(json.dumps(figures, indent=1))
@@ -37,6 +45,12 @@ def command(what: str, as_json: bool) -> None:
     click.echo(f"{'':<16}{'spanreel':>12}{'baseline':>12}{'ratio':>8}  target")
     for figure in figures:
         click.echo(_row(figure))
+
+
+def _become_engine(what: str, as_json: bool, quick: bool) -> NoReturn:
+    from spanreel.engine import become_engine
+
+    become_engine("bench", {"json": as_json, "quick": quick}, [what])
 
 
 def _render() -> list[dict[str, Any]]:

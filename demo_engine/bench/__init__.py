@@ -1,0 +1,1 @@
+"""Speed and the price of tracing, measured side by side with a baseline in the same run."""
