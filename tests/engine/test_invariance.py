@@ -1,4 +1,4 @@
-"""A request's logits have the same bits alone, in any batch, in any chunks, and after a preemption.
+"""A request's logits have the same bits alone, in any batch, in any chunks, after a preemption and a prefix hit.
 
 A small random model with the default model's head size; the last test plants the faults that the others must catch.
 """
@@ -29,7 +29,8 @@ CONFIG = {
     "rope_theta": 10000.0, "max_position_embeddings": 2048, "tie_word_embeddings": False, "eos_token_id": 2,
 }  # fmt: skip
 PROMPT_LEN = 420  # beyond the length at which matrix products split their sums on common CPUs
-ENGINE = EngineConfig(num_kv_blocks=160)
+ENGINE = EngineConfig(num_kv_blocks=200, max_num_seqs=32)
+SHORT = 70  # beyond one tile of keys
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +80,11 @@ def prompt(seed: int, length: int = PROMPT_LEN) -> tuple[int, ...]:
     return tuple(torch.randint(3, 499, (length,), generator=torch.Generator().manual_seed(seed)).tolist())
 
 
-def logits_of(folder, config: EngineConfig, others: tuple[int, ...] = (), late: bool = False):
+def logits_of(folder, config: EngineConfig, others: tuple[int, ...] = (), late: bool = False, length: int = PROMPT_LEN):
     """Run the subject among others of the given lengths; return its logits and the loop."""
     runner = LogitsKeeper(folder, config)
     loop = EngineLoop(config, runner, Collector(), FakeClock())
-    subject = EngineRequest("subject", prompt(7), SamplingParams(12, ignore_eos=True))
+    subject = EngineRequest("subject", prompt(7, length), SamplingParams(12, ignore_eos=True))
     neighbours = [
         EngineRequest(f"n{index}", prompt(index, length), SamplingParams(20, ignore_eos=True))
         for index, length in enumerate(others)
@@ -92,9 +93,19 @@ def logits_of(folder, config: EngineConfig, others: tuple[int, ...] = (), late: 
         loop.submit(request)
         if late:
             loop.step()
+    finish(loop)
+    return torch.stack(runner.kept["subject"]), loop
+
+
+def finish(loop: EngineLoop) -> None:
+    """Make steps until nothing is left to do."""
     while loop.has_work:
         loop.step()
-    return torch.stack(runner.kept["subject"]), loop
+
+
+def record(loop: EngineLoop, name: str) -> list[int]:
+    """Return a column of the record of all steps."""
+    return loop.log.columns(0, loop.log.num_steps - 1)[name]
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +124,98 @@ def test_neighbours_change_no_bit(folder, alone, others, late):
     assert torch.equal(logits, alone)
 
 
+@pytest.mark.parametrize("batch", [2, 3, 4, 5, 8, 13, 16, 31, 32])
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_no_place_in_a_batch_up_to_32_changes_a_bit(folder, short_alone, batch, place):
+    """First, in the middle or last of 2 to 32 requests that decode together, the logits are those of it alone."""
+    index = {"first": 0, "middle": batch // 2, "last": batch - 1}[place]
+    runner = LogitsKeeper(folder, ENGINE)
+    loop = EngineLoop(ENGINE, runner, Collector(), FakeClock())
+    requests = [
+        EngineRequest(f"n{other}", prompt(100 + other, 5 + other), SamplingParams(12, ignore_eos=True))
+        for other in range(batch)
+    ]
+    requests[index] = EngineRequest("subject", prompt(7, SHORT), SamplingParams(12, ignore_eos=True))
+    for request in requests:
+        loop.submit(request)
+    finish(loop)
+    assert max(record(loop, "decode_tokens")) == batch
+    assert loop.log.ids(2, 2)[0][0].index("subject") == index
+    assert torch.equal(torch.stack(runner.kept["subject"]), short_alone)
+
+
+@pytest.fixture(scope="module")
+def short_alone(folder):
+    """The logits of a shorter subject when nobody else is there."""
+    return logits_of(folder, ENGINE, length=SHORT)[0]
+
+
 @pytest.mark.parametrize("budget", [1, 7, 16, 64, 100, 333])
 def test_chunks_change_no_bit(folder, alone, budget):
     """A prompt computed in chunks gives the logits of the whole."""
     logits, loop = logits_of(folder, replace(ENGINE, max_num_batched_tokens=budget))
     assert torch.equal(logits, alone)
     assert loop.log.num_steps >= PROMPT_LEN // budget
+
+
+@pytest.mark.parametrize("chunk", [5, 48])
+def test_a_chunk_size_of_its_own_changes_no_bit(folder, alone, chunk):
+    """Chunks by the threshold, beside a neighbour that decodes meanwhile, change nothing either."""
+    logits, loop = logits_of(folder, replace(ENGINE, long_prefill_token_threshold=chunk), (4,), late=True)
+    assert max(record(loop, "prefill_tokens")) <= chunk
+    assert torch.equal(logits, alone)
+
+
+@pytest.mark.parametrize("common", [416, 419, 420, 200])
+def test_a_prefix_hit_changes_no_bit(folder, alone, common):
+    """Blocks computed for somebody else's prompt give the same logits; the record shows how many there were."""
+    config = replace(ENGINE, enable_prefix_caching=True)
+    runner, output = LogitsKeeper(folder, config), Collector()
+    loop = EngineLoop(config, runner, output, FakeClock())
+    other = (*prompt(7)[:common], *prompt(8, 30))
+    loop.submit(EngineRequest("other", other, SamplingParams(3, ignore_eos=True)))
+    finish(loop)
+    num_before = loop.log.num_steps
+    loop.submit(EngineRequest("subject", prompt(7), SamplingParams(12, ignore_eos=True)))
+    finish(loop)
+    num_hit = common // 16 * 16
+    assert loop.log.columns(num_before, num_before)["cached_tokens"] == [num_hit]
+    assert loop.log.columns(num_before, num_before)["prefill_tokens"] == [PROMPT_LEN - num_hit]
+    assert output.cached_by_id == {"other": 0, "subject": num_hit}
+    assert torch.equal(torch.stack(runner.kept["subject"]), alone)
+
+
+def test_a_second_thread_changes_no_bit(folder, alone):
+    """Work that is shared by two threads is cut so that no sum changes: alone, in a batch, and in chunks."""
+    torch.set_num_threads(2)
+    try:
+        for config, others in ((ENGINE, ()), (ENGINE, (3, 64, 17)), (replace(ENGINE, max_num_batched_tokens=50), (9,))):
+            logits, _ = logits_of(folder, config, others)
+            assert torch.equal(logits, alone)
+    finally:
+        torch.set_num_threads(1)
+
+
+def test_numbers_that_are_none_end_their_request_and_no_other(folder, alone):
+    """NaN in one request's cache fails it; the bits of its neighbour and of its blocks' next owner do not change."""
+    config = replace(ENGINE, num_kv_blocks=58)
+    runner, output = LogitsKeeper(folder, config), Collector()
+    loop = EngineLoop(config, runner, output, FakeClock())
+    broken = EngineRequest("broken", prompt(3, 450), SamplingParams(9, ignore_eos=True))
+    loop.submit(broken)
+    loop.submit(EngineRequest("subject", prompt(7), SamplingParams(12, ignore_eos=True)))
+    loop.step()
+    for pool in (*runner._cache.keys, *runner._cache.values):
+        pool[broken.block_ids] = float("nan")
+    loop.step()
+    assert output.failed_ids == ["broken"]
+    heir = EngineRequest("heir", prompt(7), SamplingParams(12, ignore_eos=True))
+    loop.submit(heir)
+    loop.step()
+    assert len(heir.block_ids) == 27  # of 58 the neighbour holds 27, so most of these were the broken one's
+    finish(loop)
+    for name in ("subject", "heir"):
+        assert torch.equal(torch.stack(runner.kept[name]), alone)
 
 
 def test_a_preemption_changes_no_bit(folder, alone):
@@ -165,3 +262,23 @@ def test_planted_faults_are_seen(folder, monkeypatch, fault):
     pieces, _ = logits_of(folder, replace(ENGINE, max_num_batched_tokens=7), (3,))
     torch.testing.assert_close(whole, pieces, rtol=1e-3, atol=1e-3)
     assert not torch.equal(whole, pieces)
+
+
+def test_the_fast_product_for_one_row_gives_up_the_bits_and_nothing_else(folder):
+    """Without ``batch_invariant`` the logits are the same up to rounding, and not the same bits."""
+    invariant, _ = logits_of(folder, ENGINE, length=SHORT)
+    fast, _ = logits_of(folder, replace(ENGINE, batch_invariant=False), length=SHORT)
+    torch.testing.assert_close(fast, invariant, rtol=1e-3, atol=1e-3)
+    assert not torch.equal(fast, invariant)
+    assert torch.equal(fast.argmax(-1), invariant.argmax(-1))
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same_tokens(folder):
+    """The same engine on CUDA, in plain torch: logits close to the CPU's, and the same greedy tokens."""
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    here, _ = logits_of(folder, ENGINE, (5, 30), length=SHORT)
+    there, _ = logits_of(folder, replace(ENGINE, device="cuda", synchronize_steps=True), (5, 30), length=SHORT)
+    torch.testing.assert_close(there.cpu(), here, rtol=1e-3, atol=1e-3)
+    assert torch.equal(there.cpu().argmax(-1), here.argmax(-1))
