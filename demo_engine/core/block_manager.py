@@ -54,7 +54,8 @@ class BlockManager:
                 self._free.remove(block)
             self._ref_counts[block] += 1
             request.block_ids.append(block)
-        return len(request.block_ids) * self.block_size
+        request.num_computed_tokens = len(request.block_ids) * self.block_size
+        return request.num_computed_tokens
 
     def allocate(self, request: EngineRequest, num_tokens: int) -> bool:
         """Give the request blocks for ``num_tokens`` tokens in all, or nothing.
@@ -82,7 +83,7 @@ class BlockManager:
             self._cache.add(item.request.block_ids[index], digest, token_ids)
 
     def free(self, request: EngineRequest) -> None:
-        """Take back all blocks of the request."""
+        """Take back all blocks of the request; nothing of it is computed any more."""
         for block in reversed(request.block_ids):
             self._ref_counts[block] -= 1
             if self._ref_counts[block] > 0:
@@ -92,6 +93,7 @@ class BlockManager:
             else:
                 self._free.push_first(block)  # what was written last is still in the processor's cache
         request.block_ids.clear()
+        request.num_computed_tokens = 0
 
     def condemn(self, request: EngineRequest) -> list[int]:
         """Make the blocks unfindable that the request alone holds, because their content is wrong; return them."""

@@ -45,7 +45,7 @@ class TokenLogprobs:
 
 @dataclass(slots=True, eq=False)
 class EngineRequest:
-    """A request with its place in the KV cache. The scheduler writes the late fields, the loop ``output_ids``."""
+    """A request and its place in the KV cache. The loop writes ``output_ids``, scheduler and block manager the rest."""
 
     id: str
     prompt_ids: tuple[int, ...]

@@ -106,11 +106,10 @@ class Scheduler:
         """Let requests in from the queue, in its order, while there is room for the next one."""
         while self.waiting and budget > 0 and len(self.running) < self._config.max_num_seqs:
             request = self.waiting.first()
-            num_cached = request.num_computed_tokens = self.blocks.adopt_prefix(request)
+            num_cached = self.blocks.adopt_prefix(request)
             end = self._end(request, budget)
             if end == num_cached or not self.blocks.allocate(request, end):
                 self.blocks.free(request)
-                request.num_computed_tokens = 0
                 return
             bisect.insort(self.running, self.waiting.pop(), key=rank)
             plan.items.append(Scheduled.up_to(request, end))
@@ -130,7 +129,6 @@ class Scheduler:
     def _preempt_last(self, plan: Plan) -> EngineRequest:
         victim = self.running.pop()
         self.blocks.free(victim)
-        victim.num_computed_tokens = 0
         self.waiting.push(victim)
         plan.preempted.append(victim)
         return victim

@@ -99,7 +99,7 @@ class EngineMachine(RuleBasedStateMachine):
         scheduler.blocks.check_integrity(scheduler)
         assert len(scheduler.running) <= self.config.max_num_seqs
         assert scheduler.running == sorted(scheduler.running, key=lambda request: request.rank)
-        assert all(request.block_ids == [] for request in scheduler.waiting)
+        assert all(request.block_ids == [] and request.num_computed_tokens == 0 for request in scheduler.waiting)
 
     @invariant()
     def nothing_is_lost(self):
