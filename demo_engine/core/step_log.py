@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from typing import NamedTuple
 
 COLUMNS = (
     "start_ns", "plan_ns", "forward_ns", "sample_ns", "emit_ns", "prefill_tokens", "cached_tokens", "decode_tokens",
     "running", "waiting", "kv_blocks_used", "weight_bytes", "kv_bytes", "flops",
 )  # fmt: skip
+_WIDTH = len(COLUMNS)
 
 
-@dataclass(frozen=True, slots=True)
-class StepTimes:
+class StepTimes(NamedTuple):
     """Five instants of a step; the four intervals between them touch."""
 
     start_ns: int
@@ -33,11 +33,11 @@ class StepTimes:
 
 
 class StepLog:
-    """The last ``capacity`` steps as columns of integers; steps are numbered from 0 and never renumbered."""
+    """The last ``capacity`` steps as rows of integers; steps are numbered from 0 and never renumbered."""
 
     def __init__(self, capacity: int = 1 << 16) -> None:
         self._capacity = capacity
-        self._columns = [array("q", bytes(8 * capacity)) for _ in COLUMNS]
+        self._rows = memoryview(array("q", bytes(8 * capacity * _WIDTH)))  # one row behind the other
         self._request_ids: list[tuple[str, ...]] = [()] * capacity
         self._preempted_ids: list[tuple[str, ...]] = [()] * capacity
         self.num_steps = 0
@@ -51,8 +51,7 @@ class StepLog:
             preempted_ids: The requests that lost their blocks when it was planned.
         """
         slot = self.num_steps % self._capacity
-        for column, value in zip(self._columns, values, strict=True):
-            column[slot] = value
+        self._rows[slot * _WIDTH : (slot + 1) * _WIDTH] = array("q", values)
         self._request_ids[slot] = request_ids
         self._preempted_ids[slot] = preempted_ids
         self.num_steps += 1
@@ -64,7 +63,7 @@ class StepLog:
     def columns(self, first: int, last: int) -> dict[str, list[int]]:
         """Return the integer columns of steps ``first`` to ``last``, both included."""
         slots = self._slots(first, last)
-        return {name: [column[s] for s in slots] for name, column in zip(COLUMNS, self._columns, strict=True)}
+        return {name: [self._rows[s * _WIDTH + index] for s in slots] for index, name in enumerate(COLUMNS)}
 
     def ids(self, first: int, last: int) -> tuple[list[list[str]], list[list[str]]]:
         """Return the request ids, and the ids of the preempted, of steps ``first`` to ``last``, both included."""

@@ -34,3 +34,10 @@ def test_a_step_that_has_not_run_is_an_error():
     """Asking for a step of the future fails."""
     with pytest.raises(IndexError, match="not in the log"):
         filled(capacity=4, count=2).columns(0, 2)
+
+
+def test_a_row_of_another_width_is_an_error():
+    """A step with a number too few or too many is refused instead of shifting all later ones."""
+    for width in (len(COLUMNS) - 1, len(COLUMNS) + 1):
+        with pytest.raises(ValueError, match="different structures"):
+            StepLog(4).append((1,) * width, (), ())
