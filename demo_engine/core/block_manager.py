@@ -63,7 +63,9 @@ class BlockManager:
         Returns:
             Whether there were enough.
         """
-        num_missing = max(0, -(-num_tokens // self.block_size) - len(request.block_ids))
+        num_missing = -(-num_tokens // self.block_size) - len(request.block_ids)
+        if num_missing <= 0:
+            return True
         if num_missing > len(self._free):
             return False
         for _ in range(num_missing):
@@ -76,9 +78,9 @@ class BlockManager:
 
     def computed(self, item: Scheduled) -> None:
         """Make the blocks findable that a step has filled."""
-        if self._cache is None:
-            return
         first, last = item.start // self.block_size, item.end // self.block_size
+        if self._cache is None or first == last:
+            return
         for index, (digest, token_ids) in enumerate(self._full_blocks(item.request, first, last), first):
             self._cache.add(item.request.block_ids[index], digest, token_ids)
 

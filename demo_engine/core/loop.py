@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.request import EngineRequest, FinishReason, Sampled, Scheduled, TokenLogprobs
@@ -64,8 +64,7 @@ class Runner(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class NewToken:
+class NewToken(NamedTuple):
     """A token that a step produced."""
 
     request_id: str
@@ -175,7 +174,7 @@ class EngineLoop:
 
     def _beat(self) -> None:
         self._poll()
-        if any(item.is_prefill and item.request.id in self._cancelled for item in self._stepping):
+        if self._cancelled and any(item.is_prefill and item.request.id in self._cancelled for item in self._stepping):
             raise StepAbortedError
 
     def _sample(self, plan: Plan, logits: Any) -> tuple[list[NewToken], list[EngineRequest]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 FinishReason = Literal["stop", "length", "cancelled", "error"]
 
@@ -78,16 +78,14 @@ rank = operator.attrgetter("rank")
 """Sorts requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(NamedTuple):
     """The token that was chosen for a request."""
 
     token_id: int
     logprobs: TokenLogprobs | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(NamedTuple):
     """What one step computes of one request: the tokens from ``start`` to ``end``."""
 
     request: EngineRequest
@@ -103,7 +101,7 @@ class Scheduled:
         """Schedule what is not computed yet, up to ``end``."""
         start = request.num_computed_tokens
         is_prefill = end - start > 1 or not request.output_ids
-        return cls(request, start, end, samples=end == request.num_tokens, is_prefill=is_prefill)
+        return cls(request, start, end, end == request.num_tokens, is_prefill)
 
     @property
     def num_tokens(self) -> int:

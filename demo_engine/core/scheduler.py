@@ -49,6 +49,7 @@ class Scheduler:
         self.running: list[EngineRequest] = []
         """In the order of their rank."""
         self._config = config
+        self._chunk_tokens = config.chunk_tokens
         self._num_arrived = 0
 
     def __iter__(self) -> Iterator[EngineRequest]:
@@ -123,7 +124,7 @@ class Scheduler:
         """Return up to where a step may compute the request; without chunks, all of it or nothing."""
         start = request.num_computed_tokens
         if self._config.enable_chunked_prefill:
-            return min(request.num_tokens, start + min(budget, self._config.chunk_tokens))
+            return min(request.num_tokens, start + min(budget, self._chunk_tokens))
         return request.num_tokens if request.num_tokens - start <= budget else start
 
     def _preempt_last(self, plan: Plan) -> EngineRequest:
