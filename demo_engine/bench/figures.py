@@ -79,14 +79,14 @@ def not_measured(name: str, unit: str, reason: str, target: Target | None = None
 
 
 def table(figures: Sequence[Figure]) -> Iterable[str]:
-    """Yield the lines of a table, and below it what each baseline is."""
+    """Yield the lines of a table, and below it what each baseline is, beside the first figure that has it."""
     yield f"{'':<24}{'value':>12}  {'unit':<18}{'baseline':>10}{'ratio':>8}  target"
     for figure in figures:
         yield _row(figure).rstrip()
     yield ""
-    baselines = {figure.baseline: figure.name for figure in reversed(figures) if figure.baseline}
-    for baseline, name in reversed(baselines.items()):
-        yield f"{name}: {baseline}" if baseline.startswith("not measured") else f"baseline from {name} on: {baseline}"
+    for baseline, name in reversed({figure.baseline: figure.name for figure in reversed(figures)}.items()):
+        if baseline:
+            yield f"{name}: {baseline}"
 
 
 def _row(figure: Figure) -> str:
