@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -50,11 +51,12 @@ class RunningServer:
             time.sleep(0.05)
 
 
-def start_server(*arguments: str, stdin: int = subprocess.DEVNULL) -> RunningServer:
-    """Start a server and wait until it is ready."""
+def start_server(*arguments: str, stdin: int = subprocess.DEVNULL, module: str = "demo_engine") -> RunningServer:
+    """Start a server and wait until it is ready; ``module`` may be a helper beside this file."""
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
-        [sys.executable, "-m", "demo_engine", "serve", *arguments],
-        env=os.environ | {"SPANREEL_TOKEN": TOKEN}, stdin=stdin, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-m", module, "serve", *arguments],
+        env=os.environ | {"SPANREEL_TOKEN": TOKEN, "PYTHONPATH": path}, stdin=stdin, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     url = ""
     for line in process.stdout:
