@@ -92,7 +92,8 @@ class Scheduler:
         while index < len(self.running) and budget > 0:
             request = self.running[index]
             index += 1
-            end = self._end(request, budget)
+            num_behind = len(self.running) - index  # a token of the budget stays for each, so that decodes go on
+            end = self._end(request, max(1, budget - num_behind))
             if end == request.num_computed_tokens:
                 continue
             while not self.blocks.allocate(request, end):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -65,3 +67,13 @@ def test_a_value_out_of_range_is_refused(arguments):
     """Every number has a least value, every choice its list."""
     with pytest.raises(SystemExit):
         parse(arguments)
+
+
+@pytest.mark.parametrize("command", [["demo_engine", "serve"], ["spanreel", "serve"]])
+@pytest.mark.parametrize("arguments", [["--batching", "dynamic"], ["--max-num-seqs=0"], ["--no-such-setting"]])
+def test_both_command_lines_know_the_settings(command, arguments):
+    """``spanreel serve`` hands them through; what is wrong is one line from the engine, with exit code 2."""
+    done = subprocess.run([sys.executable, "-m", *command, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert arguments[0].split("=")[0] in done.stderr

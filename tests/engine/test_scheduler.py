@@ -110,6 +110,17 @@ def test_the_lowest_priority_is_preempted_first():
     assert all(len(tokens) == 8 for tokens in engine.output.tokens_by_id.values())
 
 
+def test_a_long_prompt_of_higher_rank_leaves_each_decode_its_token():
+    """However much a prompt could use of the budget, whoever decodes behind it gets a token in every step."""
+    engine = Engine(scheduling_policy="priority", max_num_batched_tokens=8)
+    engine.submit("unimportant", 3, 8, priority=9)
+    engine.run(1)
+    engine.submit("important", 30, 2, priority=1, first=50)
+    engine.run(5)
+    assert engine.column("prefill_tokens")[1:] == [7, 7, 7, 7, 2]
+    assert engine.column("decode_tokens")[1:] == [1] * 5
+
+
 def test_a_prefix_hit_stands_in_the_record_and_saves_its_tokens():
     """The second of two equal prompts computes its last block alone, and the step says how much was found."""
     engine = Engine(enable_prefix_caching=True)
