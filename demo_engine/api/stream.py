@@ -17,6 +17,8 @@ from demo_engine.recorder.server_trace import ServerSpan
 
 _log = logging.getLogger(__name__)
 SPANS_HEADER = "X-Spanreel-Spans"
+CLOCK_HEADER = "X-Spanreel-Clock"
+"""The instant from which the spans count, on the clock that all processes of this machine read."""
 _HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-cache",
@@ -33,8 +35,8 @@ async def stream_reply(
     With ``X-Spanreel-Spans: live`` the spans go along as comment lines, which every client of such streams ignores.
     A failure after the first byte becomes an ``error`` event.
     """
-    response = web.StreamResponse(headers=_HEADERS | {"X-Request-Id": generation.id})
     live = _LiveSpans(generation, request.headers.get(SPANS_HEADER) == "live")
+    response = web.StreamResponse(headers=_HEADERS | {"X-Request-Id": generation.id} | live.headers())
     await response.prepare(request)
     opening = reply.opening()
     num_events = len(opening)
@@ -85,6 +87,10 @@ class _LiveSpans:
     def __init__(self, generation: Generation, wanted: bool) -> None:
         self._zero_ns = generation.stages.start_ns
         self._wanted = wanted
+
+    def headers(self) -> dict[str, str]:
+        """Return what tells a client of this machine when the spans' zero was."""
+        return {CLOCK_HEADER: str(self._zero_ns)} if self._wanted else {}
 
     def lines(self, spans: tuple[ServerSpan, ...]) -> bytes:
         """Return the comment lines, or nothing if nobody asked for them."""

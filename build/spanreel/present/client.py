@@ -28,6 +28,10 @@ class Engine:
     model: str
 
 
+CLOCK_HEADER = "X-Spanreel-Clock"
+"""Where the engine says from which instant its spans count."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What the demo asks."""
@@ -39,8 +43,8 @@ class Question:
 async def ask(engine: Engine, question: Question, span_types: Mapping[str, SpanType]) -> AsyncIterator[RunEvent]:
     """Send the question on a new connection and yield what happens, counted from this call.
 
-    Both ends read the same host's clock, but the engine counts from the instant at which it had read the headers.
-    That instant is taken from the first report to arrive: it cannot be later than its arrival, nor by much earlier.
+    Both ends read the same host's clock; the engine counts from the instant at which it had read the headers, and
+    says in its reply's headers when that was. Without that, it is taken from the first report to arrive.
 
     Args:
         engine: Whom to ask.
@@ -63,6 +67,7 @@ async def ask(engine: Engine, question: Question, span_types: Mapping[str, SpanT
         async with session.post(f"{engine.url}/v1/chat/completions", json=body, headers=headers) as response:
             if response.status != 200:
                 raise ReplyError(f"engine answered {response.status}")
+            log.engine_counts_from(response.headers.get(CLOCK_HEADER, ""))
             reader = ReplyReader()
             async for data in response.content.iter_any():
                 now_ns = log.now_ns()
@@ -82,6 +87,8 @@ class _Log:
         self._start_ns = time.perf_counter_ns()
         self._connect_ns = self._connected_ns = 0
         self._headers_read_ns: int | None = None
+        self._is_open = False
+        """Whether the client's own stages have been told."""
 
     def now_ns(self) -> int:
         """Return how long ago the request began."""
@@ -101,10 +108,17 @@ class _Log:
         config.on_connection_create_end.append(connected)
         return config
 
+    def engine_counts_from(self, instant: str) -> None:
+        """Note the engine's zero on the host's clock, if it is one that can be."""
+        if instant.isascii() and instant.isdigit():
+            zero_ns = int(instant) - self._start_ns
+            if self._connected_ns <= zero_ns <= self.now_ns():
+                self._headers_read_ns = zero_ns
+
     def events(self, news: list[Any], now_ns: int) -> list[RunEvent]:
         """Return the events for what has just been read."""
         spans = [item for item in news if isinstance(item, ReportedSpan)]
-        events = self._opening(spans, now_ns) if spans and self._headers_read_ns is None else []
+        events = [] if self._is_open or not spans else self._opening(spans, now_ns)
         for item in news:
             if isinstance(item, ReportedSpan):
                 events += self._span(item.name, item.start_ns + (self._headers_read_ns or 0), item.duration_ns)
@@ -115,8 +129,11 @@ class _Log:
 
     def _opening(self, spans: list[ReportedSpan], now_ns: int) -> list[RunEvent]:
         """Place the engine's clock, and tell the client's own stages."""
-        reported_ns = max(span.start_ns + span.duration_ns for span in spans)
-        self._headers_read_ns = read_ns = max(self._connected_ns, now_ns - reported_ns)
+        self._is_open = True
+        if self._headers_read_ns is None:
+            reported_ns = max(span.start_ns + span.duration_ns for span in spans)
+            self._headers_read_ns = max(self._connected_ns, now_ns - reported_ns)
+        read_ns = self._headers_read_ns
         return [
             *self._span("prepare", 0, self._connect_ns),
             *self._span("connect", self._connect_ns, self._connected_ns - self._connect_ns),
