@@ -5,7 +5,6 @@ A small random model with the default model's head size; the last test plants th
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -14,20 +13,14 @@ pytestmark = pytest.mark.engine
 
 torch = pytest.importorskip("torch")
 
-from safetensors.torch import save_file  # noqa: E402 (after torch is known to be here)
-
-from demo_engine.core.config import EngineConfig  # noqa: E402
+from demo_engine.core.config import EngineConfig  # noqa: E402 (after torch is known to be here)
 from demo_engine.core.loop import EngineLoop  # noqa: E402
 from demo_engine.core.request import EngineRequest, SamplingParams  # noqa: E402
 from demo_engine.runner import attention, decoder, linear  # noqa: E402
 from demo_engine.runner.runner import TorchRunner  # noqa: E402
 from engine_fakes import Collector, FakeClock  # noqa: E402
+from toy_model import write_toy_model  # noqa: E402
 
-CONFIG = {
-    "model_type": "llama", "hidden_size": 192, "intermediate_size": 512, "num_hidden_layers": 3,
-    "num_attention_heads": 3, "num_key_value_heads": 1, "vocab_size": 499, "rms_norm_eps": 1e-5,
-    "rope_theta": 10000.0, "max_position_embeddings": 2048, "tie_word_embeddings": False, "eos_token_id": 2,
-}  # fmt: skip
 PROMPT_LEN = 420  # beyond the length at which matrix products split their sums on common CPUs
 ENGINE = EngineConfig(num_kv_blocks=200, max_num_seqs=32)
 SHORT = 70  # beyond one tile of keys
@@ -37,28 +30,7 @@ SHORT = 70  # beyond one tile of keys
 def folder(tmp_path_factory):
     """A model folder with random weights and an output matrix of its own."""
     torch.set_num_threads(1)
-    generator = torch.Generator().manual_seed(1)
-    hidden, inner, kv = CONFIG["hidden_size"], CONFIG["intermediate_size"], 64
-
-    def random(rows, columns):
-        return torch.randn(rows, columns, generator=generator) / columns**0.5
-
-    tensors = {"model.embed_tokens.weight": torch.randn(CONFIG["vocab_size"], hidden, generator=generator)}
-    for index in range(CONFIG["num_hidden_layers"]):
-        shapes = {
-            "self_attn.q_proj": (hidden, hidden), "self_attn.k_proj": (kv, hidden), "self_attn.v_proj": (kv, hidden),
-            "self_attn.o_proj": (hidden, hidden), "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden),
-            "mlp.down_proj": (hidden, inner),
-        }  # fmt: skip
-        for name, (rows, columns) in shapes.items():
-            tensors[f"model.layers.{index}.{name}.weight"] = 2 * random(rows, columns)
-        for name in ("input_layernorm", "post_attention_layernorm"):
-            tensors[f"model.layers.{index}.{name}.weight"] = torch.ones(hidden)
-    tensors |= {"model.norm.weight": torch.ones(hidden), "lm_head.weight": random(CONFIG["vocab_size"], hidden)}
-    path = tmp_path_factory.mktemp("toy")
-    save_file(tensors, path / "model.safetensors")
-    (path / "config.json").write_text(json.dumps(CONFIG))
-    return path
+    return write_toy_model(tmp_path_factory.mktemp("toy"))
 
 
 class LogitsKeeper(TorchRunner):
@@ -271,14 +243,3 @@ def test_the_fast_product_for_one_row_gives_up_the_bits_and_nothing_else(folder)
     torch.testing.assert_close(fast, invariant, rtol=1e-3, atol=1e-3)
     assert not torch.equal(fast, invariant)
     assert torch.equal(fast.argmax(-1), invariant.argmax(-1))
-
-
-@pytest.mark.gpu
-def test_a_gpu_gives_the_same_tokens(folder):
-    """The same engine on CUDA, in plain torch: logits close to the CPU's, and the same greedy tokens."""
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    here, _ = logits_of(folder, ENGINE, (5, 30), length=SHORT)
-    there, _ = logits_of(folder, replace(ENGINE, device="cuda", synchronize_steps=True), (5, 30), length=SHORT)
-    torch.testing.assert_close(there.cpu(), here, rtol=1e-3, atol=1e-3)
-    assert torch.equal(there.cpu().argmax(-1), here.argmax(-1))
