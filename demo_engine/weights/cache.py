@@ -14,6 +14,7 @@ from filelock import FileLock
 
 from demo_engine.errors import EnvironmentLackError, UsageError
 from demo_engine.weights.package import SHA256, file_sha256, find_gguf
+from demo_engine.weights.safetensors_header import check_safetensors
 
 DEFAULT_MODEL = "SmolLM2-135M-Instruct"
 MANIFEST = "manifest.json"
@@ -55,7 +56,7 @@ def open_model(name: str = DEFAULT_MODEL) -> ModelFolder:
     """Return the default model, converted if need be, or the Llama-type model in a folder.
 
     Raises:
-        UsageError: The name is neither the default model's nor such a folder.
+        UsageError: The name is neither the default model's nor such a folder, or its weights are not what they claim.
         EnvironmentLackError: The default model's package is missing or corrupt.
     """
     if name == DEFAULT_MODEL:
@@ -66,6 +67,7 @@ def open_model(name: str = DEFAULT_MODEL) -> ModelFolder:
         raise UsageError(
             f"model {name!r}: {', '.join(missing)} not found; give {DEFAULT_MODEL} or a folder that holds them"
         )
+    check_safetensors(path / "model.safetensors")
     label = path.resolve().name
     return ModelFolder(path, label, label, {file: file_sha256(path / file) for file in FILES})
 
@@ -102,12 +104,14 @@ def _convert(gguf_file: Path, folder: Path) -> None:
     from gguf import GGUFReader  # 0.4 s that only a conversion needs
     from safetensors.numpy import save_file
 
+    from demo_engine.weights.gguf_header import check_gguf
     from demo_engine.weights.gguf_tensors import read_config, read_tensors
     from demo_engine.weights.gguf_tokenizer import read_tokenizer
 
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as staging:
         staged = Path(staging) / "model"
         staged.mkdir()
+        check_gguf(gguf_file)
         reader = GGUFReader(gguf_file)
         config = read_config(reader)
         (staged / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
