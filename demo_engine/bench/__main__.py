@@ -38,13 +38,16 @@ def main() -> int:
     logging.disable(logging.WARNING)
     try:
         performers = load(msgspec.json.decode(sys.argv[1], type=Side))
+        say(READY)
+        for line in sys.stdin:
+            job: Any = msgspec.json.decode(line, type=Job)
+            say(msgspec.json.encode(performers[type(job)](job)).decode())
     except EngineError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
-    say(READY)
-    for line in sys.stdin:
-        job: Any = msgspec.json.decode(line, type=Job)
-        say(msgspec.json.encode(performers[type(job)](job)).decode())
+    except Exception as error:
+        sys.stderr.write(f"error: {type(error).__name__}: {error}\n")
+        return 1
     return 0
 
 

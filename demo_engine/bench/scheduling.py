@@ -31,9 +31,14 @@ class Churn:
     def __init__(self, num_waiting: int) -> None:
         self._finished = Finished()
         self._loop = EngineLoop(_CONFIG, NullRunner(), self._finished, time.perf_counter_ns)
-        self._num_arrived = 0
+        self.num_arrived = 0
         for index in range(NUM_RUNNING + num_waiting):
             self._arrive(1 + index % OUTPUT_TOKENS if index < NUM_RUNNING else OUTPUT_TOKENS)
+
+    @property
+    def num_running(self) -> int:
+        """Requests in the batch."""
+        return len(self._loop.scheduler.running)
 
     @property
     def num_waiting(self) -> int:
@@ -51,8 +56,8 @@ class Churn:
         return (time.thread_time_ns() - start_ns) / STEPS_A_TURN / 1000
 
     def _arrive(self, max_tokens: int) -> None:
-        self._num_arrived += 1
-        self._loop.submit(_request(self._num_arrived, max_tokens))
+        self.num_arrived += 1
+        self._loop.submit(_request(self.num_arrived, max_tokens))
 
 
 def scheduling_figures(num_turns: int) -> list[Figure]:
