@@ -9,6 +9,8 @@ pytestmark = pytest.mark.engine
 torch = pytest.importorskip("torch")
 
 from safetensors import safe_open  # noqa: E402 (after torch is known to be here)
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._pytree import tree_leaves  # noqa: E402
 
 from demo_engine.core.config import EngineConfig  # noqa: E402
 from demo_engine.core.loop import EngineLoop  # noqa: E402
@@ -44,15 +46,26 @@ class ShapesOnly:
         return torch.empty(self._file.get_slice(name).get_shape(), device="meta")
 
 
+class ShapesDeviceOnly(TorchDispatchMode):
+    """Fails at the first operation that reads or makes a tensor elsewhere than on torch's device for shapes."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        for leaf in tree_leaves((args, kwargs, result)):
+            assert not isinstance(leaf, torch.Tensor) or leaf.device.type == "meta", operation
+        return result
+
+
 def test_no_tensor_of_a_step_is_left_on_the_cpu(folder, monkeypatch):
-    """On torch's device for shapes, which mixes with no other, prompts, chunks and decodes pass through every layer."""
+    """A chunk of a prompt beside a decode passes through every layer, and no operation touches another device."""
     monkeypatch.setattr(decoder, "safe_open", ShapesOnly)
     runner = TorchRunner(folder, EngineConfig(num_kv_blocks=32, device="meta"))
     prompt = EngineRequest("prompt", tuple(range(3, 103)), SamplingParams(4), block_ids=list(range(7)))
     decode = EngineRequest("decode", (5, 6, 7), SamplingParams(4), [8], block_ids=[9])
     items = [Scheduled(prompt, 20, 100, samples=True, is_prefill=True), Scheduled(decode, 3, 4, True, False)]
-    logits = runner.forward(runner.prepare(items), lambda: None)
-    assert logits.device.type == "meta"
+    batch = runner.prepare(items)
+    with ShapesDeviceOnly():
+        logits = runner.forward(batch, lambda: None)
     assert logits.shape == (2, CONFIG["vocab_size"])
     runner.erase([1, 2])
 
