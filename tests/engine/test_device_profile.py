@@ -77,12 +77,12 @@ def test_all_steps_run_in_order_and_leave_their_results(run, folder, tmp_path):
     """Wheels, model, parity, the experiment into a set named after the device, batches: on the GPU unless told else."""
     done = run("carried")
     assert done.returncode == 0, done.stderr
-    install, name, *steps = calls(tmp_path)
+    install, *steps = calls(tmp_path)
     assert install.startswith("-m pip install -q --no-index --no-deps")
-    assert name.endswith("cuda")
     assert [step.removeprefix("-m demo_engine ") for step in steps] == [
         "model",
         "bench --device cuda --json parity",
+        "- cuda",
         "profile --device cuda --synchronize-steps --quick --anyway "
         f"--out {tmp_path}/results --set tiny-gpu-smollm2-135m",
         "bench --device cuda --json batches",
