@@ -145,6 +145,7 @@ def _write_own(page: _Page, labels: dict[str, str], replica: Replica, totals: _T
     page.add("spanreel_prompt_tokens_total", "counter", labels, totals.prompt_tokens)
     page.add("spanreel_cached_tokens_total", "counter", labels, totals.cached_tokens)
     page.add("spanreel_output_tokens_total", "counter", labels, totals.output_tokens)
+    page.add("spanreel_preemptions_total", "counter", labels, replica.gauges.num_preemptions)
     for name in ("running", "waiting", "kv_blocks_used", "kv_blocks_total", "num_steps"):
         page.add(f"spanreel_{name}", "gauge", labels, getattr(replica.gauges, name))
     for name, histogram in totals.histograms():
@@ -162,6 +163,7 @@ def _write_vllm(page: _Page, labels: dict[str, str], replica: Replica, totals: _
     page.add("vllm:generation_tokens_total", "counter", labels, totals.output_tokens)
     page.add("vllm:prefix_cache_queries_total", "counter", labels, totals.prompt_tokens)
     page.add("vllm:prefix_cache_hits_total", "counter", labels, totals.cached_tokens)
+    page.add("vllm:num_preemptions_total", "counter", labels, gauges.num_preemptions)
     page.add("vllm:num_requests_running", "gauge", labels, gauges.running)
     page.add("vllm:num_requests_waiting", "gauge", labels, gauges.waiting)
     page.add("vllm:kv_cache_usage_perc", "gauge", labels, gauges.kv_blocks_used / max(1, gauges.kv_blocks_total))

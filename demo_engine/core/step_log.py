@@ -41,6 +41,7 @@ class StepLog:
         self._request_ids: list[tuple[str, ...]] = [()] * capacity
         self._preempted_ids: list[tuple[str, ...]] = [()] * capacity
         self.num_steps = 0
+        self.num_preemptions = 0
 
     def append(self, values: tuple[int, ...], request_ids: tuple[str, ...], preempted_ids: tuple[str, ...]) -> None:
         """Record a step.
@@ -54,6 +55,7 @@ class StepLog:
         self._rows[slot * _WIDTH : (slot + 1) * _WIDTH] = array("q", values)
         self._request_ids[slot] = request_ids
         self._preempted_ids[slot] = preempted_ids
+        self.num_preemptions += len(preempted_ids)
         self.num_steps += 1
 
     def oldest(self) -> int:

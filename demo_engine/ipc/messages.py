@@ -103,6 +103,7 @@ class Beat(msgspec.Struct, frozen=True, tag=True):
     kv_blocks_used: int
     kv_blocks_total: int
     num_steps: int
+    num_preemptions: int = 0
 
 
 class Pong(msgspec.Struct, frozen=True, tag=True):

@@ -92,7 +92,7 @@ class EngineProcess:
         self._link.send(
             Beat(
                 len(scheduler.running), len(scheduler.waiting), scheduler.blocks.num_used,
-                scheduler.blocks.num_blocks, self._loop.log.num_steps,
+                scheduler.blocks.num_blocks, self._loop.log.num_steps, self._loop.log.num_preemptions,
             )
         )  # fmt: skip
 

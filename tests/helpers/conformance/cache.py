@@ -48,10 +48,12 @@ def another_beginning_is_no_hit(target: Target) -> None:
 @case("cache", "nano-vllm PR 211, 233, vllm PR 47900, vllm-ascend 16315")
 def preemption_loses_no_token(target: Target) -> None:
     """Eight requests that outgrow the pool together: some are preempted, all end as they do alone."""
+    before = target.metric("spanreel_preemptions_total")
     prompts = [fresh_ids(5 * BLOCK - 6) for _ in range(8)]
     batch = together(*[lambda p=prompt: target.complete(p, max_tokens=10, ignore_eos=True) for prompt in prompts])
     traces = [target.send("GET", f"/v1/traces/{answer.raw['id']}").json for answer in batch]
     assert any(any(trace["steps"]["preempted_ids"]) for trace in traces)
+    target.wait_until(lambda: target.metric("spanreel_preemptions_total") > before)
     for prompt, answer in zip(prompts[-2:], batch[-2:], strict=True):
         assert answer.num_tokens == 10
         assert target.complete(prompt, max_tokens=10, ignore_eos=True).text == answer.text

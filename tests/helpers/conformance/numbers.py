@@ -47,7 +47,7 @@ def the_metrics_can_be_read_under_both_names(target: Target) -> None:
     families = {f.name: f for f in text_string_to_metric_families(target.send("GET", "/metrics").text)}
     names = {
         "num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "cache_config_info", "prompt_tokens",
-        "generation_tokens", "prefix_cache_queries", "prefix_cache_hits", "request_success",
+        "generation_tokens", "prefix_cache_queries", "prefix_cache_hits", "request_success", "num_preemptions",
         "time_to_first_token_seconds",
         "inter_token_latency_seconds", "e2e_request_latency_seconds", "request_queue_time_seconds",
         "request_prefill_time_seconds", "request_decode_time_seconds", "request_inference_time_seconds",
