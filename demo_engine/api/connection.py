@@ -10,7 +10,6 @@ import asyncio
 from aiohttp import web
 
 MAX_CONNECTIONS = 64
-MAX_HEADERS = 100
 HEADERS_DEADLINE_S = 10.0
 BODY_DEADLINE_S = 30.0
 KEEPALIVE_S = 75.0
@@ -22,7 +21,7 @@ class Connection(web.RequestHandler):
     __slots__ = ("_deadline", "_is_idle", "_server")
 
     def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=0, max_headers=MAX_HEADERS)
+        super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=0)
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
         self._is_idle = True

@@ -12,6 +12,7 @@ from demo_engine.api.connection import Connection
 from demo_engine.api.errors import ApiError
 from demo_engine.recorder.server_trace import StageClock
 
+MAX_HEADERS = 100
 MAX_HEADER_BYTES = 16_384
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 STAGES = web.RequestKey("stages", StageClock)
@@ -66,8 +67,8 @@ class Guard:
 
     def _check(self, request: web.Request) -> None:
         num_header_bytes = sum(len(name) + len(value) for name, value in request.raw_headers)
-        if num_header_bytes > MAX_HEADER_BYTES:
-            raise ApiError(431, f"{num_header_bytes} bytes of headers, limit {MAX_HEADER_BYTES}")
+        if num_header_bytes > MAX_HEADER_BYTES or len(request.raw_headers) > MAX_HEADERS:
+            raise ApiError(431, f"more than {MAX_HEADERS} headers, or than {MAX_HEADER_BYTES} bytes of them")
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             raise ApiError(403, "this host name is not served; use the printed address", code="host_not_allowed")
