@@ -82,8 +82,6 @@ def _check_run(experiment: Experiment, run: Run) -> None:
 
 def _check_steps(steps: Steps) -> None:
     columns = {name: getattr(steps, name) for name in Steps.__struct_fields__ if isinstance(getattr(steps, name), list)}
-    if not steps.cached_tokens:  # older sets do not have it
-        del columns["cached_tokens"]
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise TraceError(f"step columns differ in length: {lengths}")

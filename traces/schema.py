@@ -112,7 +112,7 @@ class Steps(Record, frozen=True):
     """Duration of bookkeeping and of handing tokens out."""
     prefill_tokens: list[int] = []
     cached_tokens: list[int] = []
-    """Prompt tokens found in the prefix cache; the column is empty in sets recorded before it was kept."""
+    """Prompt tokens found in the prefix cache."""
     decode_tokens: list[int] = []
     running: list[int] = []
     waiting: list[int] = []

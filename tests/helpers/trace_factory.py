@@ -109,7 +109,7 @@ def _add_step(
     edge = min(100 * US, max(0, (total - sample) // 4))
     values = {
         "start_ns": start, "plan_ns": edge, "forward_ns": max(0, total - 2 * edge - sample),
-        "sample_ns": min(sample, total - 2 * edge), "emit_ns": edge, "prefill_tokens": prefill,
+        "sample_ns": min(sample, total - 2 * edge), "emit_ns": edge, "prefill_tokens": prefill, "cached_tokens": 0,
         "decode_tokens": decode, "running": len(ids), "waiting": 0,
         "kv_blocks_used": 14, "request_ids": ids, "preempted_ids": [],
         "weight_bytes": 538_000_000, "kv_bytes": 9_000_000, "flops": 270_000_000,
