@@ -138,7 +138,7 @@ class EngineLoop:
             self._forget(self._requests[request_id])
 
     def step(self) -> None:
-        """Make one step. A step that computes a cancelled prompt is given up between two layers."""
+        """Make one step. A step that computes a cancelled prompt, or nothing else, is given up between two layers."""
         start_ns = self._clock_ns()
         plan = self.scheduler.plan()
         self._stepping = plan.items
@@ -174,8 +174,13 @@ class EngineLoop:
 
     def _beat(self) -> None:
         self._poll()
-        if self._cancelled and any(item.is_prefill and item.request.id in self._cancelled for item in self._stepping):
+        if self._cancelled and self._is_in_vain():
             raise StepAbortedError
+
+    def _is_in_vain(self) -> bool:
+        """Whether nobody waits for the step, or for a prompt that is most of its work."""
+        unwanted = [item for item in self._stepping if item.request.id in self._cancelled]
+        return len(unwanted) == len(self._stepping) or any(item.is_prefill for item in unwanted)
 
     def _sample(self, plan: Plan, logits: Any) -> tuple[list[NewToken], list[EngineRequest]]:
         """Return the new tokens, and the requests that cannot have one."""

@@ -11,7 +11,7 @@ from safetensors import safe_open
 from torch import Tensor
 from torch.nn import functional
 
-from demo_engine.runner.attention import attend
+from demo_engine.runner.attention import attend, causal_masks
 from demo_engine.runner.kv_cache import KVCache
 from demo_engine.runner.linear import Linear, make_linear
 from demo_engine.runner.shape import ModelShape
@@ -90,30 +90,41 @@ class Decoder:
         """
         hidden = self._embedding.index_select(0, batch.token_ids)
         cos, sin = self._cos[batch.positions].unsqueeze(1), self._sin[batch.positions].unsqueeze(1)
+        group = self.shape.num_heads // self.shape.num_kv_heads
+        masks = [causal_masks(s.start, s.num_rows, group, hidden.device) for s in batch.segments]
         for index, layer in enumerate(self._layers):
             beat()
             normed = self._rms_norm(hidden, layer.attention_norm)
-            hidden = hidden + layer.output(self._attention(index, layer.qkv(normed), cos, sin, batch, cache))
+            queries = self._write_keys(index, layer.qkv(normed), cos, sin, batch, cache)
+            hidden = hidden + layer.output(self._attention(index, queries, masks, batch, cache))
             gate, up = layer.gate_up(self._rms_norm(hidden, layer.mlp_norm)).chunk(2, -1)
             hidden = hidden + layer.down(functional.silu(gate) * up)
         beat()
         return self._head(self._rms_norm(hidden.index_select(0, batch.sampled_rows), self._norm))
 
-    def _attention(self, index: int, qkv: Tensor, cos: Tensor, sin: Tensor, batch: Batch, cache: KVCache) -> Tensor:
+    def _write_keys(self, index: int, qkv: Tensor, cos: Tensor, sin: Tensor, batch: Batch, cache: KVCache) -> Tensor:
+        """Write a layer's keys and values into the cache, and return its scaled queries."""
         shape = self.shape
-        queries, keys, values = torch.split(qkv, [shape.query_size, shape.kv_size, shape.kv_size], -1)
-        queries = _rotate(queries.reshape(-1, shape.num_heads, shape.head_dim), cos, sin) * shape.head_dim**-0.5
-        keys = _rotate(keys.reshape(-1, shape.num_kv_heads, shape.head_dim), cos, sin)
+        turned, values = torch.split(qkv, [shape.query_size + shape.kv_size, shape.kv_size], -1)
+        turned = _rotate(turned.reshape(-1, shape.num_heads + shape.num_kv_heads, shape.head_dim), cos, sin)
+        keys = turned[:, shape.num_heads :]
         cache.write(index, batch.slots, keys, values.reshape(-1, shape.num_kv_heads, shape.head_dim))
+        queries: Tensor = turned[:, : shape.num_heads] * shape.head_dim**-0.5
+        return queries
+
+    def _attention(
+        self, index: int, queries: Tensor, masks: list[list[Tensor]], batch: Batch, cache: KVCache
+    ) -> Tensor:
         mixed = [
-            attend(queries[s.first_row : s.first_row + s.num_rows], *cache.gather(index, s.blocks), s.start)
-            for s in batch.segments
+            attend(queries[s.first_row : s.first_row + s.num_rows], *cache.gather(index, s.blocks), s.start, mask)
+            for s, mask in zip(batch.segments, masks, strict=True)
         ]
         return torch.cat(mixed) if len(mixed) > 1 else mixed[0]
 
     def _rms_norm(self, rows: Tensor, weight: Tensor) -> Tensor:
-        variance = rows.square().mean(-1, keepdim=True)
-        return rows * torch.rsqrt(variance + self.shape.rms_norm_eps) * weight
+        # As a sum and in place: `mean` alone takes five times as long on one row.
+        mean_square = (rows * rows).sum(-1, keepdim=True).mul_(1 / rows.shape[-1])
+        return rows * mean_square.add_(self.shape.rms_norm_eps).rsqrt_() * weight
 
 
 def _load_layer(load: Callable[[str], Tensor], linear: Callable[[Tensor], Linear], prefix: str) -> _Layer:

@@ -203,7 +203,8 @@ def test_attention_equals_the_textbook(folder):
     generator = torch.Generator().manual_seed(3)
     keys, values = (torch.randn(2, 192, 64, generator=generator) for _ in range(2))
     queries = torch.randn(130, 6, 64, generator=generator)
-    ours = attention.attend(queries, keys, values, start=50).view(130, 6, 64)
+    masks = attention.causal_masks(50, 130, 3, torch.device("cpu"))
+    ours = attention.attend(queries, keys, values, 50, masks).view(130, 6, 64)
     scores = torch.einsum("thd,hsd->hts", queries.double(), keys.repeat_interleave(3, 0).double())
     hidden = torch.arange(192) > torch.arange(50, 180)[:, None]
     shares = scores.masked_fill(hidden, float("-inf")).softmax(-1)
@@ -211,7 +212,7 @@ def test_attention_equals_the_textbook(folder):
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-5, atol=1e-5)
 
 
-def attend_at_once(queries, keys, values, start):
+def attend_at_once(queries, keys, values, start, masks):
     """Attend as the textbook does: one product over exactly the keys that there are."""
     num_tokens, num_heads, head_dim = queries.shape
     end = start + num_tokens

@@ -108,6 +108,23 @@ def test_a_decode_that_is_cancelled_in_its_step_is_dropped_after_it():
     assert output.tokens_by_id["stays"] == expected_tokens((1, 2, 5), 4)
 
 
+def test_a_decode_that_is_cancelled_alone_in_its_step_ends_between_two_layers():
+    """A step that nobody waits for makes no token, and its blocks are free when it ends."""
+    loop = None
+    polls = iter(range(100))
+
+    def poll():
+        if next(polls) == 4:
+            loop.cancel("gone")
+
+    loop, output = make_loop(EngineConfig(), poll)
+    loop.submit(EngineRequest("gone", (1, 2, 3), SamplingParams(9)))
+    while loop.has_work:
+        loop.step()
+    assert output.tokens_by_id == {"gone": expected_tokens((1, 2, 3), loop.log.num_steps - 1)}
+    assert loop.scheduler.blocks.num_used == 0
+
+
 def test_the_five_instants_of_a_step_are_in_order_and_steps_do_not_overlap():
     """Each step's four durations touch, and the next step begins no earlier than this one ends."""
     loop, _ = make_loop(EngineConfig())
