@@ -143,6 +143,9 @@ class Run(Record, frozen=True):
     requests: list[Request]
     steps: Steps
     gauges: dict[str, list[int]] = {}
+    host: dict[str, int] = {}
+    """What else happened on the machine meanwhile: ``steal_ns`` (time that the hypervisor took from all cores),
+    ``context_switches``, ``wall_step_ns`` (how far the wall clock was set; durations do not depend on it)."""
 
 
 class Exemplar(Record, frozen=True):
@@ -171,6 +174,10 @@ class Prediction(Record, frozen=True):
     value_ns: int
     made_wall_ns: int
     sha256: str
+    metric: str = "e2e"
+    """Which metric is predicted, by its name in ``traces.outcomes``."""
+    by_arm_ns: dict[str, int] = {}
+    """The same metric in each arm, where the arms differ."""
 
 
 class Experiment(Record, frozen=True):
@@ -183,6 +190,8 @@ class Experiment(Record, frozen=True):
     prediction: Prediction
     span_types: list[SpanType]
     arms: list[Arm]
+    workload: dict[str, Any] = {}
+    """How the load was made and when it stopped: seed, arrival process, rounds, stop rule, time budget and use."""
 
 
 class WeightFile(Record, frozen=True):

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from demo_engine.recorder.server_trace import ServerTrace
 
 
-class Call(msgspec.Struct, frozen=True):
-    """One chat request, streamed and greedy, of a fixed length."""
+class After(msgspec.Struct, frozen=True):
+    """A start that depends on another request of the run: while it decodes, inside one of its steps."""
 
+    call: str
+    """Id of the request that is waited for."""
+    tokens: int = 3
+    """The start lies after this many of its tokens,"""
+    step_share: float = 0.35
+    """and after this share of the time between its last two."""
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One streamed, greedy request of a fixed length."""
+
+    id: str
+    """Its name in the trace, such as ``r7``."""
     prompt: str
     max_tokens: int
+    role: Literal["subject", "neighbour"] = "subject"
+    at_ms: float = 0.0
+    """Intended start, from the run's first; of no meaning with ``after``."""
+    after: After | None = None
+    chat: bool = True
+    """Through the chat template; without, the text is the prompt as it stands."""
+    keep_text: bool = False
+    """Whether prompt and answer are stored with the trace."""
 
 
 class RunPlan(msgspec.Struct, frozen=True):
-    """One run: the subject's request, alone or while a neighbour decodes."""
+    """The requests of one run. Starts do not wait for replies (open loop), but for those of ``after``."""
 
-    subject: Call
-    neighbour: Call | None = None
-    neighbour_tokens: int = 3
-    """The subject starts after this many tokens of the neighbour,"""
-    step_share: float = 0.35
-    """and after this share of the time between the neighbour's last two."""
+    calls: list[Call]
 
 
 class CallRecord(msgspec.Struct):
@@ -38,10 +56,11 @@ class CallRecord(msgspec.Struct):
 
 
 class CallResult(msgspec.Struct, frozen=True):
-    """Both sides of one request."""
+    """Both sides of one request, or why it failed."""
 
     client: CallRecord
-    server: ServerTrace
+    server: ServerTrace | None = None
+    failure: str | None = None
 
 
 class RunResult(msgspec.Struct, frozen=True):
@@ -51,5 +70,5 @@ class RunResult(msgspec.Struct, frozen=True):
     start_perf_ns: int
     end_wall_ns: int
     end_perf_ns: int
-    subject: CallResult
-    neighbour: CallResult | None = None
+    calls: list[CallResult]
+    """In the order of the plan."""
