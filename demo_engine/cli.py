@@ -64,10 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
 
     profile = verbs.add_parser("profile", help="Measure this machine and write a trace set.")
-    profile.add_argument("--only", default="one-request", choices=["one-request"], help="which experiment")
+    profile.add_argument(
+        "--only", action="append", default=[], metavar="EXPERIMENT",
+        help="one experiment by id or name, such as e08 or chunked-prefill; may be repeated (default: all)",
+    )  # fmt: skip
     profile.add_argument("--out", required=True, help="folder that receives the set's folder")
     profile.add_argument("--set", dest="set_name", help="name of the set (default: hardware and model)")
-    profile.add_argument("--quick", action="store_true", help="3 runs an arm instead of 7")
+    profile.add_argument("--quick", action="store_true", help="fewer and smaller runs, about three minutes")
     profile.add_argument("--anyway", action="store_true", help="also on a machine that is busy")
     profile.set_defaults(run=_profile)
 
@@ -115,8 +118,8 @@ def _profile(options: argparse.Namespace) -> int:
 
     return profile(
         ProfileOptions(
-            out=options.out, set_name=options.set_name, model=options.model, quick=options.quick,
-            anyway=options.anyway, settings=given_settings(options),
+            out=options.out, set_name=options.set_name, model=options.model, only=options.only,
+            quick=options.quick, anyway=options.anyway, settings=given_settings(options),
         )
     )  # fmt: skip
 

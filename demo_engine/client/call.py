@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from demo_engine.client.records import Call, CallRecord, CallResult
+from demo_engine.client.records import Call, CallRecord
 from demo_engine.errors import EngineError
 from demo_engine.recorder.server_trace import ServerTrace
 
@@ -34,38 +34,39 @@ class Endpoint:
         return {"Authorization": f"Bearer {self.token}"}
 
 
-async def send(endpoint: Endpoint, call: Call, record: CallRecord, news: asyncio.Event) -> CallResult:
+async def send(endpoint: Endpoint, call: Call, record: CallRecord, news: asyncio.Condition) -> None:
     """Send a request at its intended start and read its reply to the last byte.
 
     Args:
         endpoint: The server.
         call: What to ask.
-        record: Filled in as things happen; ``news`` is set after each event.
-        news: Wakes whoever follows the record.
+        record: Filled in as things happen.
+        news: Wakes whoever follows the record, after each piece of the reply.
 
     Raises:
         EngineError: The server refused, or did not finish the reply.
     """
-    body = msgspec.json.encode(
-        {
-            "model": endpoint.model, "stream": True, "temperature": 0, "ignore_eos": True,
-            "max_tokens": call.max_tokens, "messages": [{"role": "user", "content": call.prompt}],
-        }
-    )  # fmt: skip
+    body = msgspec.json.encode(_body(endpoint, call))
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
     connector = aiohttp.TCPConnector(force_close=True)  # a new connection for each request
+    path = "chat/completions" if call.chat else "completions"
+    headers = endpoint.headers | {"Content-Type": "application/json"}
     async with aiohttp.ClientSession(connector=connector, trace_configs=[_stamps(record)], timeout=timeout) as session:
         await asyncio.sleep(max(0, record.intended_start_ns - time.perf_counter_ns()) / 1e9)
-        headers = endpoint.headers | {"Content-Type": "application/json"}
-        async with session.post(f"{endpoint.url}/v1/chat/completions", data=body, headers=headers) as response:
+        async with session.post(f"{endpoint.url}/v1/{path}", data=body, headers=headers) as response:
             if response.status != 200:
                 raise EngineError(f"the server answered {response.status}: {await response.text()}")
             record.request_id = response.headers["X-Request-Id"]
             await _read(response, record, news)
-        return CallResult(record, await _fetch_trace(session, endpoint, record.request_id))
 
 
-async def _read(response: aiohttp.ClientResponse, record: CallRecord, news: asyncio.Event) -> None:
+def _body(endpoint: Endpoint, call: Call) -> dict[str, Any]:
+    prompt = {"messages": [{"role": "user", "content": call.prompt}]} if call.chat else {"prompt": call.prompt}
+    common = {"model": endpoint.model, "stream": True, "temperature": 0, "ignore_eos": True}
+    return common | {"max_tokens": call.max_tokens} | prompt
+
+
+async def _read(response: aiohttp.ClientResponse, record: CallRecord, news: asyncio.Condition) -> None:
     pending, is_done = b"", False
     async for data in response.content.iter_any():
         now_ns = time.perf_counter_ns()
@@ -77,13 +78,19 @@ async def _read(response: aiohttp.ClientResponse, record: CallRecord, news: asyn
                 raise EngineError(f"the reply broke off: {line[6:].decode()}")
             elif line.startswith(b"data: "):
                 record.event_ns.append(now_ns)
-        news.set()
+        async with news:
+            news.notify_all()
     record.end_ns = time.perf_counter_ns()
     if not is_done:
         raise EngineError("the reply ended without [DONE]")
 
 
-async def _fetch_trace(session: aiohttp.ClientSession, endpoint: Endpoint, request_id: str) -> ServerTrace:
+async def fetch_trace(session: aiohttp.ClientSession, endpoint: Endpoint, request_id: str) -> ServerTrace:
+    """Return what the server wrote down about a finished request.
+
+    Raises:
+        EngineError: It does not know it any more.
+    """
     async with session.get(f"{endpoint.url}/v1/traces/{request_id}", headers=endpoint.headers) as response:
         if response.status != 200:
             raise EngineError(f"no trace of {request_id}: {await response.text()}")

@@ -1,44 +1,76 @@
-"""One run: the subject's request, and the neighbour whose running step it meets."""
+"""One run: all its requests, each at its intended start, whatever became of the others."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass, field
 
-from demo_engine.client.call import LEAD_NS, Endpoint, send
-from demo_engine.client.records import CallRecord, RunPlan, RunResult
+import aiohttp
+
+from demo_engine.client.call import LEAD_NS, Endpoint, fetch_trace, send
+from demo_engine.client.records import After, Call, CallRecord, CallResult, RunPlan, RunResult
 from demo_engine.errors import EngineError
 
 
+@dataclass(frozen=True)
+class _Track:
+    """One request on its way."""
+
+    call: Call
+    record: CallRecord
+    news: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+
 async def run(endpoint: Endpoint, plan: RunPlan) -> RunResult:
-    """Carry out a run.
+    """Carry out a run; a request that fails says why in its result and leaves the others alone.
+
+    The server's side is fetched when all replies are over, so that it does not disturb them.
 
     Raises:
-        EngineError: A request failed, or the neighbour was over before the subject.
+        EngineError: The server no longer knows a request that it completed.
     """
     wall_ns, perf_ns = time.time_ns(), time.perf_counter_ns()
-    if plan.neighbour is None:
-        subject = await send(endpoint, plan.subject, CallRecord(perf_ns + LEAD_NS), asyncio.Event())
-        return RunResult(wall_ns, perf_ns, time.time_ns(), time.perf_counter_ns(), subject)
-    record, news = CallRecord(perf_ns + LEAD_NS), asyncio.Event()
-    beside = asyncio.create_task(send(endpoint, plan.neighbour, record, news))
-    start_ns = await _meeting_point(plan, record, news, beside)
-    subject = await send(endpoint, plan.subject, CallRecord(start_ns), asyncio.Event())
-    neighbour = await beside
-    if neighbour.server.tokens.sample_ns[-1] < subject.server.tokens.sample_ns[-1]:
-        raise EngineError("the neighbour was over before the subject; give it more tokens")
-    return RunResult(wall_ns, perf_ns, time.time_ns(), time.perf_counter_ns(), subject, neighbour)
+    zero_ns = perf_ns + LEAD_NS
+    tracks = {call.id: _Track(call, CallRecord(zero_ns + round(call.at_ms * 1e6))) for call in plan.calls}
+    tasks: dict[str, asyncio.Task[str | None]] = {}
+    for track in tracks.values():
+        tasks[track.call.id] = asyncio.create_task(_carry_out(endpoint, track, tracks, tasks))
+    failures = await asyncio.gather(*tasks.values())
+    end_wall_ns, end_perf_ns = time.time_ns(), time.perf_counter_ns()
+    results = []
+    async with aiohttp.ClientSession() as session:
+        for track, failure in zip(tracks.values(), failures, strict=True):
+            server = None if failure else await fetch_trace(session, endpoint, track.record.request_id)
+            results.append(CallResult(track.record, server, failure))
+    return RunResult(wall_ns, perf_ns, end_wall_ns, end_perf_ns, results)
 
 
-async def _meeting_point(
-    plan: RunPlan, record: CallRecord, news: asyncio.Event, neighbour: asyncio.Task[object]
-) -> int:
-    """Wait until the neighbour decodes steadily; return an instant inside the step that it is in."""
-    num_events = plan.neighbour_tokens + 1  # the first event carries the role alone
-    while len(record.event_ns) < num_events:
-        if neighbour.done():
-            raise EngineError("the neighbour was over before the subject began")
-        await news.wait()
-        news.clear()
-    step_ns = record.event_ns[-1] - record.event_ns[-2]
-    return record.event_ns[-1] + int(step_ns * plan.step_share)
+async def _carry_out(
+    endpoint: Endpoint, track: _Track, tracks: dict[str, _Track], tasks: dict[str, asyncio.Task[str | None]]
+) -> str | None:
+    """Send one request at its time; return why it failed, or ``None``."""
+    try:
+        after = track.call.after
+        if after is not None:
+            track.record.intended_start_ns = await _meeting_point(after, tracks[after.call], tasks[after.call])
+        await send(endpoint, track.call, track.record, track.news)
+    except (EngineError, OSError, aiohttp.ClientError, TimeoutError) as error:
+        track.record.end_ns = time.perf_counter_ns()
+        return str(error) or type(error).__name__
+    finally:
+        async with track.news:
+            track.news.notify_all()
+    return None
+
+
+async def _meeting_point(after: After, earlier: _Track, task: asyncio.Task[str | None]) -> int:
+    """Wait until the earlier request decodes steadily; return an instant inside the step that it is in."""
+    num_events = after.tokens + earlier.call.chat  # a chat's first event carries the role alone
+    event_ns = earlier.record.event_ns
+    async with earlier.news:
+        while len(event_ns) < num_events:
+            if earlier.record.end_ns or task.done():
+                raise EngineError(f"{after.call} was over before this request began")
+            await earlier.news.wait()
+    return event_ns[-1] + int((event_ns[-1] - event_ns[-2]) * after.step_share)

@@ -16,14 +16,14 @@ from demo_engine.runner.shape import ModelShape
 
 OPS_PER_LAYER = 40
 """Small operations of a layer, counted once with torch's profiler."""
-_WORDS = (
+_COMMON_WORDS = (
     "time year people way day man thing woman life child world school state family student group country problem hand "
     "part place case week company system program question work government number night point home water room mother "
     "area money story fact month lot right study book eye job word business issue side kind head house service friend "
     "father power hour game line end member law car city community name president team minute idea kid body "
     "information back parent face others level office door health person art war history party result change morning "
     "reason research girl guy moment air teacher force education"
-).split()
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Context:
         Raises:
             ValueError: The tokenizer does not have the words as single tokens.
         """
-        chosen = random.Random(seed).choices(_WORDS, k=num_tokens)  # noqa: S311 (a load, not a secret)
+        chosen = random.Random(seed).choices(_COMMON_WORDS.split(), k=num_tokens)  # noqa: S311 (a load, not a secret)
         text = " ".join(chosen)
         if self.num_tokens(text) != num_tokens:
             raise ValueError(f"this tokenizer makes {self.num_tokens(text)} tokens of {num_tokens} common words")

@@ -24,6 +24,8 @@ class ArmPlan:
     """Makes a run from a seed; in one round all arms get the same seed, and so the same load."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What this arm varies, by name; stored with the trace beside the engine's settings."""
+    max_num_queued: int = 32
+    """How many requests may wait at the server; more are refused."""
     new_process: bool = False
     """Start the engine anew for each run, and count its start as part of the first request."""
 

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from traces.schema import Prediction
 from traces.storage import canonical_json
 
-ROOFLINE = (
-    "step = max(flops / gemm_flops_per_s, (weight_bytes + kv_bytes) / read_bytes_per_s) + ops · op_overhead_ns"
-)
+ROOFLINE = "step = max(flops / gemm_flops_per_s, (weight_bytes + kv_bytes) / read_bytes_per_s) + ops · op_overhead_ns"
 """The formula of ``Context.step_ns``, to be named in the formulas that use it."""
 
 

@@ -33,7 +33,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def running_server(model: str, config: EngineConfig) -> Iterator[Server]:
+def running_server(model: str, config: EngineConfig, max_num_queued: int = 32) -> Iterator[Server]:
     """Start a server on a free port and wait until it is ready; stop it on leaving.
 
     Raises:
@@ -41,6 +41,7 @@ def running_server(model: str, config: EngineConfig) -> Iterator[Server]:
     """
     token = secrets.token_urlsafe(32)
     arguments = ["serve", "--port", "0", "--with-stdin", "--model", model, *arguments_for(config)]
+    arguments += ["--max-num-queued", str(max_num_queued)]
     with _child(["demo_engine", *arguments], token) as process:
         url = ""
         for line in process.stdout or ():
@@ -83,13 +84,13 @@ def running_client(server: Server, model_id: str) -> Iterator[Client]:
         yield Client(process)
 
 
-def measure_calibration(num_threads: int) -> Calibration:
+def measure_calibration(num_threads: int, device: str) -> Calibration:
     """Calibrate in a process of its own, so that this one stays without torch.
 
     Raises:
         EngineError: The calibration failed.
     """
-    command = [sys.executable, "-m", "demo_engine.runner.calibrate", str(num_threads)]
+    command = [sys.executable, "-m", "demo_engine.runner.calibrate", str(num_threads), device]
     environment = os.environ | EngineConfig(num_threads=num_threads).environment
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:

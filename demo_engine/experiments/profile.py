@@ -1,4 +1,4 @@
-"""``profile``: calibrate, predict, measure, write a set."""
+"""``profile``: calibrate, predict, measure one experiment after the other, write a set."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any
 
 import msgspec
 
-from demo_engine.api.template import Message, render
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
 from demo_engine.core.config import EngineConfig
-from demo_engine.errors import EngineError, EnvironmentLackError
-from demo_engine.experiments import one_request
-from demo_engine.experiments.prediction import predict
-from demo_engine.experiments.processes import Client, measure_calibration, running_client, running_server
-from demo_engine.experiments.publish import publish
+from demo_engine.errors import EngineError, EnvironmentLackError, UsageError
+from demo_engine.experiments.context import Context
+from demo_engine.experiments.engines import Engines
+from demo_engine.experiments.harness import measure
+from demo_engine.experiments.processes import measure_calibration
+from demo_engine.experiments.recording import Recording
+from demo_engine.experiments.registry import Entry, select
+from demo_engine.experiments.report import outcome_lines
 from demo_engine.flags import make_config
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.fingerprint import make_fingerprint
@@ -26,14 +28,10 @@ from demo_engine.recorder.host import busy_share, cpu_name, num_cores
 from demo_engine.recorder.source import source_state
 from demo_engine.runner.shape import ModelShape
 from demo_engine.weights import DEFAULT_MODEL, ModelFolder, open_model
-from traces import SCHEMA_VERSION, Experiment, Run, SetHeader
-from traces.check import unattributed_faults
-from traces.schema import Fingerprint, Model, Prediction, WeightFile
-from traces.wording import total
+from traces import SCHEMA_VERSION, SetHeader, TraceError
+from traces.schema import Model, WeightFile
 
 BUSY_LIMIT = 0.15
-NUM_RUNS, NUM_QUICK_RUNS = 7, 3
-NUM_WARMUPS = 2
 
 
 @dataclass(frozen=True)
@@ -43,6 +41,8 @@ class ProfileOptions:
     out: str
     set_name: str | None
     model: str | None
+    only: list[str]
+    """Ids or names of experiments; empty means all."""
     quick: bool
     anyway: bool
     settings: dict[str, Any]
@@ -50,34 +50,38 @@ class ProfileOptions:
 
 
 def profile(options: ProfileOptions) -> int:
-    """Measure this machine and write a trace set; returns the exit code.
+    """Measure this machine and write a trace set; returns the exit code: 1 if an experiment failed.
 
     Raises:
+        UsageError: There is no such experiment, or the set cannot be written there.
         EnvironmentLackError: The machine is busy, or the model is missing.
-        EngineError: A run failed, or leaves too much time without a name.
     """
-    model_name = options.model or DEFAULT_MODEL
-    folder = open_model(model_name)
+    entries = select(options.only)
+    folder = open_model(options.model or DEFAULT_MODEL)
     share = _quiet_share(options.anyway)
     config = make_config(options.settings, folder.config()["max_position_embeddings"])
-    say("calibrating")
-    calibration = measure_calibration(config.num_threads)
-    say(
-        f"this machine reads {calibration.read_bytes_per_s / 1e9:.1f} GB/s and computes "
-        f"{calibration.gemm_flops_per_s / 1e9:.0f} GFLOP/s with {config.num_threads} thread(s)"
-    )
-    fingerprint = make_fingerprint(calibration, share)
-    prediction = _predict(folder, calibration)
-    say(f"predicted: {total(prediction.value_ns)} end to end")
-    with running_server(model_name, config) as server, running_client(server, folder.id) as client:
-        experiment = _measure(client, config, prediction, NUM_QUICK_RUNS if options.quick else NUM_RUNS)
-    faults = unattributed_faults(experiment)
-    if faults:
-        raise EngineError(f"{faults[0]}; measure again on a quiet machine")
-    header = _header(options, config, folder, calibration, fingerprint)
-    path = publish(Path(options.out), header, {one_request.FILE: experiment})
-    say(f"wrote {path}")
-    return 0
+    calibrations = _calibrate(config)
+    header = _header(options, config, folder, calibrations, share)
+    kind = [*(["quick"] if options.quick else []), *(entry.id for entry in entries if options.only)]
+    recording = Recording(Path(options.out), header, "-".join(kind))
+    done = recording.open()
+    if not done and options.only:
+        recording.take_over()
+    elif done:
+        say(f"going on with {recording.folder.name}: {len(done)} experiments are measured already")
+    context = _context(recording.header, config, folder, quick=options.quick)
+    try:
+        failed = _measure_all([e for e in entries if e.file not in done], context, folder, recording)
+    except KeyboardInterrupt:
+        say(f"{len(recording.header.files)} finished experiments are kept; the same command goes on from there")
+        raise
+    if not recording.header.files:
+        raise EngineError("no experiment could be measured")
+    if failed and recording.target.exists():
+        say(f"{recording.target} stays as it was; what was measured is in {recording.folder}")
+        return 1
+    say(f"wrote {recording.publish()}")
+    return 1 if failed else 0
 
 
 def _quiet_share(anyway: bool) -> float:
@@ -90,37 +94,76 @@ def _quiet_share(anyway: bool) -> float:
     return share
 
 
-def _predict(folder: ModelFolder, calibration: Calibration) -> Prediction:
-    tokenizer = PromptTokenizer(folder.path / "tokenizer.json")
-    subject = one_request.PLANS["A"].subject
-    num_prompt_tokens = len(tokenizer.encode(render([Message("user", subject.prompt)])))
-    shape = ModelShape.from_config(folder.config())
-    return predict(shape, calibration, num_prompt_tokens, subject.max_tokens, one_request.WAIT_SHARE)
+def _calibrate(config: EngineConfig) -> list[Calibration]:
+    """Calibrate at one and at two threads, and at as many as the engine has, which comes first."""
+    say("calibrating")
+    others = {1, 2} - {config.num_threads}
+    counts = [config.num_threads, *sorted(n for n in others if n <= num_cores())]
+    calibrations = [measure_calibration(count, config.device) for count in counts]
+    for one in calibrations:
+        say(
+            f"{one.num_threads} thread(s): reads {one.read_bytes_per_s / 1e9:.1f} GB/s, "
+            f"computes {one.gemm_flops_per_s / 1e9:.0f} GFLOP/s, {one.op_overhead_ns / 1e3:.1f} µs an operation"
+        )
+    return calibrations
 
 
-def _measure(client: Client, config: EngineConfig, prediction: Prediction, num_runs: int) -> Experiment:
-    """Measure all arms, run by run in turn, so that slow changes of the machine meet all of them alike."""
-    for number in range(NUM_WARMUPS):
-        say(f"warm-up {number + 1} of {NUM_WARMUPS}")
-        one_request.measure(client, "A")
-    runs: dict[str, list[Run]] = {arm_id: [] for arm_id in one_request.PLANS}
-    for number in range(num_runs):
-        for arm_id, arm_runs in runs.items():
-            arm_runs.append(one_request.measure(client, arm_id))
-            experiment = one_request.make_experiment(prediction, {arm_id: arm_runs[-1:]}, NUM_WARMUPS, config)
-            e2e_ns = one_request.subject_e2e_ns(arm_runs[-1], experiment.span_types, prediction)
-            say(f"run {number + 1} of {num_runs}, {one_request.LABELS[arm_id]}: {total(e2e_ns)}")
-    return one_request.make_experiment(prediction, runs, NUM_WARMUPS, config)
+def _context(header: SetHeader, config: EngineConfig, folder: ModelFolder, *, quick: bool) -> Context:
+    """Return what plans are made from; predictions rest on the calibration that stands in the set."""
+    return Context(
+        calibration=msgspec.convert(header.engine["calibrations"][0], Calibration),
+        shape=ModelShape.from_config(folder.config()),
+        tokenizer=PromptTokenizer(folder.path / "tokenizer.json"),
+        base=config,
+        quick=quick,
+    )
+
+
+def _measure_all(entries: list[Entry], context: Context, folder: ModelFolder, recording: Recording) -> list[str]:
+    """Measure one experiment after the other; return those that failed, each having said why."""
+    failed = []
+    plans = [entry.plan(context) for entry in entries]
+    left_s = sum(plan.budget_s for plan in plans)
+    with Engines(str(folder.path), folder.id) as engines:
+        for number, (entry, plan) in enumerate(zip(entries, plans, strict=True), 1):
+            title = f"{plan.id} {plan.name} ({number} of {len(plans)}, at most {_minutes(left_s)} left)"
+            say(f"{title}: {plan.question}")
+            left_s -= plan.budget_s
+            # Each plan is made anew, so that its prediction is stamped right before its first run.
+            try:
+                experiment = measure(entry.plan(context), engines, _say_indented, quick=context.quick)
+                recording.keep(plan.file, experiment)
+            except (EnvironmentLackError, UsageError):
+                raise
+            except (EngineError, TraceError, MemoryError) as error:
+                engines.stop_all()
+                failed.append(plan.id)
+                _say_indented(f"{plan.id} failed, the others go on: {error or type(error).__name__}")
+                continue
+            for line in outcome_lines(experiment):
+                _say_indented(line)
+    if failed:
+        say(f"failed: {', '.join(failed)}; the same command measures them again")
+    return failed
+
+
+def _say_indented(line: str) -> None:
+    say(f"  {line}")
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
 def _header(
     options: ProfileOptions,
     config: EngineConfig,
     folder: ModelFolder,
-    calibration: Calibration,
-    fingerprint: Fingerprint,
+    calibrations: list[Calibration],
+    busy: float,
 ) -> SetHeader:
-    commit, is_dirty = source_state()
+    source = source_state()
+    fingerprint = make_fingerprint(calibrations[0], busy, folder.sha256, source)
     model = Model(
         id=folder.id,
         label=folder.label,
@@ -131,19 +174,22 @@ def _header(
     )
     return SetHeader(
         schema_version=SCHEMA_VERSION,
-        name=options.set_name or _default_name(fingerprint, folder),
+        name=options.set_name or _default_name(fingerprint.stable["cpu_model"] or "cpu", folder),
         recorded_wall_ns=time.time_ns(),
         fingerprint=fingerprint,
         model=model,
         engine=asdict(config)
-        | {"linear_kernel": calibration.linear_kernel, "calibration": msgspec.to_builtins(calibration)},
-        source_commit=commit,
-        source_dirty=is_dirty,
+        | {
+            "linear_kernel": calibrations[0].linear_kernel,
+            "calibrations": [msgspec.to_builtins(one) for one in calibrations],
+        },
+        source_commit=source[0],
+        source_dirty=source[1],
         files={},
     )
 
 
-def _default_name(fingerprint: Fingerprint, folder: ModelFolder) -> str:
+def _default_name(cpu_model: str, folder: ModelFolder) -> str:
     """Name a set after hardware and model, such as ``epyc-2core-smollm2-135m``."""
-    words = f"{cpu_name(fingerprint.stable['cpu_model'] or 'cpu')} {num_cores()}core {folder.label}"
+    words = f"{cpu_name(cpu_model)} {num_cores()}core {folder.label}"
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

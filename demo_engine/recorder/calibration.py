@@ -9,6 +9,8 @@ class Calibration(msgspec.Struct, frozen=True):
     """What the cores can do with this many threads, and the software that it holds for."""
 
     num_threads: int
+    device: str
+    """``cpu`` or ``cuda``."""
     read_bytes_per_s: float
     gemm_flops_per_s: float
     op_overhead_ns: float

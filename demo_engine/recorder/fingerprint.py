@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from demo_engine.core.config import EngineConfig
 from demo_engine.recorder.calibration import Calibration
+from demo_engine.recorder.gpu import gpu_facts
 from demo_engine.recorder.host import Unknown, cpu_name, num_cores, stable_facts, volatile_facts
 from traces.schema import Fingerprint
 from traces.storage import canonical_json
@@ -18,15 +19,21 @@ _PACKAGES = ("aiohttp", "msgspec", "numpy", "safetensors", "tokenizers", "transf
 _VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "MKL_NUM_THREADS", "PYTHONHASHSEED")
 
 
-def make_fingerprint(calibration: Calibration, busy_share: float) -> Fingerprint:
+def make_fingerprint(
+    calibration: Calibration, busy_share: float, weight_sha256: Mapping[str, str], source: tuple[str, bool]
+) -> Fingerprint:
     """Collect every fact; those without a value are null, with the reason beside them.
 
     Args:
         calibration: What the machine can do, and torch's own account of itself.
         busy_share: How busy the machine was before the first run.
+        weight_sha256: Digest of each of the model's files.
+        source: The commit, and whether files differ from it.
     """
     unknown: dict[str, str] = {}
-    stable = _settle([*stable_facts(), *_software(calibration)], unknown)
+    model = hashlib.sha256(canonical_json(dict(weight_sha256))).hexdigest()
+    identity_facts = [("model_sha256", model), ("commit", source[0]), ("dirty", source[1])]
+    stable = _settle([*stable_facts(), *gpu_facts(), *_software(calibration), *identity_facts], unknown)
     volatile = _settle([*volatile_facts(), ("busy_share", round(busy_share, 3)), *_speeds(calibration)], unknown)
     identity = hashlib.sha256(canonical_json(stable)).hexdigest()
     return Fingerprint(identity, machine_label(stable["cpu_model"] or "CPU"), stable, volatile, unknown)

@@ -83,6 +83,20 @@ def busy_share(over_s: float = 1.0) -> float:
     return 1 - idle / total if total else 0.0
 
 
+def counters() -> dict[str, int]:
+    """Return counters of the whole machine since it started; empty where the system does not tell.
+
+    ``steal_ns`` is time that a hypervisor took from all cores together; ``context_switches`` are of all processes.
+    """
+    try:
+        lines = Path("/proc/stat").read_text().splitlines()
+    except OSError:
+        return {}
+    switches = next((int(line.split()[1]) for line in lines if line.startswith("ctxt ")), 0)
+    steal_ns = int(lines[0].split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return {"steal_ns": steal_ns, "context_switches": switches}
+
+
 def _cpu_times() -> list[int]:
     return [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
 

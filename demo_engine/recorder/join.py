@@ -3,53 +3,55 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Literal
 
-from demo_engine.client.records import CallResult, RunResult
+from demo_engine.client.records import Call, CallRecord, CallResult, RunPlan, RunResult
 from demo_engine.errors import EngineError
-from demo_engine.recorder.server_trace import ServerSteps
+from demo_engine.recorder.server_trace import ServerSteps, ServerTrace
 from demo_engine.recorder.span_types import span_types
 from traces.schema import ClockBlock, Request, Run, SpanRow, Steps, Tokens
 from traces.storage import canonical_json
 
-SUBJECT_ID = "r7"
-NEIGHBOUR_ID = "r1"
+Phase = Literal["warmup", "measure"]
 _TYPE_INDEX = {span_type.name: index for index, span_type in enumerate(span_types(0))}
 
 
-def join_run(result: RunResult, prompts: dict[str, str]) -> Run:
+def join_run(plan: RunPlan, result: RunResult, phase: Phase = "measure") -> Run:
     """Join what the client and the server wrote down in one run.
 
     Args:
-        result: Both sides of every request.
-        prompts: Text of each request's prompt, by its id in the trace.
+        plan: What was asked.
+        result: Both sides of every request, in the plan's order.
+        phase: Whether the run counts.
 
     Raises:
-        EngineError: An event was stamped before the one that caused it.
+        EngineError: An event was stamped before the one that caused it, or no request was completed.
     """
-    calls: list[tuple[str, Literal["subject", "neighbour"], CallResult]] = [(SUBJECT_ID, "subject", result.subject)]
-    if result.neighbour is not None:
-        calls.append((NEIGHBOUR_ID, "neighbour", result.neighbour))
-    names = {call.server.request_id: request_id for request_id, _, call in calls}
-    first_step, steps = _join_steps([call.server.steps for _, _, call in calls], names, result.start_perf_ns)
-    requests = [
-        _join_request(request_id, role, call, first_step, result.start_perf_ns, prompts[request_id])
-        for request_id, role, call in calls
-    ]
-    bracket_ns = result.subject.server.bracket_ns
     zero_ns = result.start_perf_ns
+    pairs = list(zip(plan.calls, result.calls, strict=True))
+    servers = {call.id: done.server for call, done in pairs if done.server is not None}
+    if not servers:
+        raise EngineError(f"no request was completed: {result.calls[0].failure}")
+    names = {server.request_id: call_id for call_id, server in servers.items()}
+    first_step, steps = _join_steps([server.steps for server in servers.values()], names, zero_ns)
+    requests = [_join_request(call, done, first_step, zero_ns, phase) for call, done in pairs]
+    bracket_ns = next(iter(servers.values())).bracket_ns
     clock = ClockBlock(result.start_wall_ns, 0, result.end_wall_ns, result.end_perf_ns - zero_ns, bracket_ns)
     return Run(clock, requests, steps)
 
 
-def _join_request(
-    request_id: str, role: Literal["subject", "neighbour"], call: CallResult, first_step: int, zero_ns: int, prompt: str
-) -> Request:
-    client, server = call.client, call.server
+def _join_request(call: Call, done: CallResult, first_step: int, zero_ns: int, phase: Phase) -> Request:
+    client, server = done.client, done.server
     start_ns = client.intended_start_ns
-    events = [server.tokens.event[index] for index in range(len(server.tokens.id))]
-    received_ns = [start_ns, *(client.event_ns[event] for event in events)]
+    if server is None:
+        return Request(
+            id=call.id, role=call.role, phase=phase, intended_start_ns=start_ns - zero_ns, num_prompt_tokens=0,
+            num_cached_tokens=0, num_output_tokens=0, finish_reason="error",
+            spans=_join_failed(client, done.failure or "unknown"), tokens=Tokens(),
+        )  # fmt: skip
+    received_ns = [start_ns, *(client.event_ns[event] for event in server.tokens.event)]
     tokens = Tokens(
         step=[step - first_step for step in server.tokens.step],
         sample_ns=[at - start_ns for at in server.tokens.sample_ns],
@@ -58,32 +60,46 @@ def _join_request(
         recv_gap_ns=[later - earlier for earlier, later in pairwise(received_ns)],
     )
     return Request(
-        id=request_id, role=role, phase="measure", intended_start_ns=start_ns - zero_ns,
+        id=call.id, role=call.role, phase=phase, intended_start_ns=start_ns - zero_ns,
         num_prompt_tokens=server.num_prompt_tokens, num_cached_tokens=server.num_cached_tokens,
         num_output_tokens=len(server.tokens.id),
-        finish_reason=server.finish_reason, spans=_join_spans(call), tokens=tokens,
+        finish_reason=server.finish_reason, spans=_join_spans(client, server), tokens=tokens,
         token_ids_sha256=hashlib.sha256(canonical_json(server.tokens.id)).hexdigest(),
-        prompt_text=prompt, token_texts=server.tokens.text,
+        prompt_text=call.prompt if call.keep_text else None,
+        token_texts=server.tokens.text if call.keep_text else None,
     )  # fmt: skip
 
 
-def _join_spans(call: CallResult) -> list[SpanRow]:
+def _join_spans(client: CallRecord, server: ServerTrace) -> list[SpanRow]:
     """Return the path's spans: the client's, the server's, and the network between them."""
-    client, server = call.client, call.server
-    served_ns = server.spans[-1].start_ns + server.spans[-1].duration_ns
     ends = [("prepare", client.connect_start_ns), ("connect", client.connected_ns)]
     ends.append(("request", server.spans[0].start_ns))
     ends += [(span.name, span.start_ns + span.duration_ns) for span in server.spans]
     ends.append(("response", client.end_ns))
-    rows, cursor_ns = [], client.intended_start_ns
+    return list(_touching(ends, client.intended_start_ns, server.request_id))
+
+
+def _join_failed(client: CallRecord, failure: str) -> list[SpanRow]:
+    """Return the path of a request that failed, as far as the client saw it; its last span says why."""
+    known = [("prepare", client.connect_start_ns), ("connect", client.connected_ns)]
+    ends = [(name, end_ns) for name, end_ns in known if end_ns]
+    rows = list(_touching([*ends, ("request", client.end_ns)], min(client.intended_start_ns, client.end_ns), "failed"))
+    last = rows[-1]
+    return [*rows[:-1], SpanRow(last.type, last.parent, last.start_ns, last.duration_ns, {"failure": failure})]
+
+
+def _touching(ends: Iterable[tuple[str, int]], start_ns: int, request_id: str) -> Iterator[SpanRow]:
+    """Yield spans that begin where the one before ended.
+
+    Raises:
+        EngineError: One would end before it begins.
+    """
+    cursor_ns = start_ns
     for name, end_ns in ends:
         if end_ns < cursor_ns:
-            raise EngineError(f"{server.request_id}: {name} ends {cursor_ns - end_ns} ns before it begins")
-        rows.append(SpanRow(_TYPE_INDEX[name], -1, cursor_ns - client.intended_start_ns, end_ns - cursor_ns))
+            raise EngineError(f"{request_id}: {name} ends {cursor_ns - end_ns} ns before it begins")
+        yield SpanRow(_TYPE_INDEX[name], -1, cursor_ns - start_ns, end_ns - cursor_ns)
         cursor_ns = end_ns
-    if served_ns > client.end_ns:
-        raise EngineError(f"{server.request_id}: the server wrote after the client had read everything")
-    return rows
 
 
 def _join_steps(parts: list[ServerSteps], names: dict[str, str], zero_ns: int) -> tuple[int, Steps]:

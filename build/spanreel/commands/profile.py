@@ -10,8 +10,8 @@ from spanreel import paths
 
 
 @click.command()
-@click.option("--only", metavar="EXPERIMENT", help="Run one experiment, such as one-request.")
-@click.option("--quick", is_flag=True, help="Fewer runs an arm.")
+@click.option("--only", metavar="EXPERIMENTS", help="Run these alone, by id or name: e08,prefix-hit.")
+@click.option("--quick", is_flag=True, help="Fewer and smaller runs, about three minutes.")
 @click.option("--anyway", is_flag=True, help="Also on a machine that is busy.")
 @click.option("--model", help="A Llama-type model's folder.  [default: the packaged SmolLM2]")
 @click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads of the runner.")

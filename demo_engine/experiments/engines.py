@@ -1,0 +1,79 @@
+"""Servers that stay up between the runs of an experiment, and between experiments that need the same one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+from demo_engine.client.records import RunPlan, RunResult
+from demo_engine.core.config import EngineConfig
+from demo_engine.experiments.plan import ArmPlan
+from demo_engine.experiments.processes import Client, running_client, running_server
+
+MAX_RESIDENT = 2
+"""A resident engine holds the model in memory; two are what arms that alternate need."""
+_Key = tuple[EngineConfig, int]
+
+
+class Engines:
+    """Servers by their settings, each with a client of its own; the longest unused one stops to make room."""
+
+    def __init__(self, model: str, model_id: str) -> None:
+        self._model = model
+        self._model_id = model_id
+        self._resident: OrderedDict[_Key, tuple[Client, contextlib.ExitStack]] = OrderedDict()
+
+    def run(self, arm: ArmPlan, plan: RunPlan) -> RunResult:
+        """Carry out a run on the arm's engine.
+
+        Raises:
+            EngineError: The server or the client ended, or the run has no result; the engine is then stopped.
+        """
+        if arm.new_process:
+            with self._started(arm) as client:
+                return client.run(plan)
+        try:
+            return self._client(arm).run(plan)
+        except BaseException:
+            self._stop((arm.engine, arm.max_num_queued))
+            raise
+
+    def stop_all(self) -> None:
+        """Stop every engine."""
+        for key in list(self._resident):
+            self._stop(key)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_all()
+
+    def _client(self, arm: ArmPlan) -> Client:
+        key = (arm.engine, arm.max_num_queued)
+        if key not in self._resident:
+            while len(self._resident) >= MAX_RESIDENT:
+                self._stop(next(iter(self._resident)))
+            with contextlib.ExitStack() as stack:
+                client = stack.enter_context(self._started(arm))
+                self._resident[key] = client, stack.pop_all()
+        self._resident.move_to_end(key)
+        return self._resident[key][0]
+
+    @contextlib.contextmanager
+    def _started(self, arm: ArmPlan) -> Iterator[Client]:
+        with (
+            running_server(self._model, arm.engine, arm.max_num_queued) as server,
+            running_client(server, self._model_id) as client,
+        ):
+            yield client
+
+    def _stop(self, key: _Key) -> None:
+        if key in self._resident:
+            _, stack = self._resident.pop(key)
+            stack.close()

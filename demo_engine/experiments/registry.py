@@ -1,0 +1,71 @@
+"""All experiments, in the order in which they are measured: the request that the film follows comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from demo_engine.errors import UsageError
+from demo_engine.experiments.context import Context
+from demo_engine.experiments.plan import ExperimentPlan
+
+_MODULES = (
+    "e23_one_request",
+    "e04_template",
+    "e07_batching",
+    "e08_chunked_prefill",
+    "e09_load",
+    "e10_kv_cache",
+    "e11_prefix_hit",
+    "e12_pool_size",
+    "e13_prompt_length",
+    "e14_batch_size",
+    "e16_context",
+    "e22_output_length",
+    "e24_cold_start",
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One experiment that can be asked for."""
+
+    id: str
+    name: str
+    question: str
+    plan: Callable[[Context], ExperimentPlan]
+
+    @property
+    def file(self) -> str:
+        """Name of its file in a set."""
+        return f"{self.id}-{self.name}.json"
+
+
+def all_experiments() -> list[Entry]:
+    """Return every experiment."""
+    from importlib.util import find_spec  # TODO: until all are here
+
+    names = [f"demo_engine.experiments.{name}" for name in _MODULES]
+    modules = [import_module(name) for name in names if find_spec(name)]
+    return [Entry(module.ID, module.NAME, module.QUESTION, module.plan) for module in modules]
+
+
+def select(wanted: Sequence[str]) -> list[Entry]:
+    """Return the experiments that were asked for by id or by name, in the order of all; all without a wish.
+
+    Raises:
+        UsageError: There is none of that id or name.
+    """
+    entries = all_experiments()
+    words = [word.strip().lower() for part in wanted for word in part.split(",") if word.strip()]
+    unknown = [word for word in words if all(word not in _names(entry) for entry in entries)]
+    if unknown:
+        known = ", ".join(f"{entry.id} {entry.name}" for entry in entries)
+        raise UsageError(f"--only {unknown[0]}: no such experiment; there are {known}")
+    return [entry for entry in entries if not words or any(word in _names(entry) for word in words)]
+
+
+def _names(entry: Entry) -> set[str]:
+    number = entry.id.removeprefix("e").lstrip("0")
+    return {entry.id, f"e{number}", entry.name, entry.file.removesuffix(".json")}
