@@ -1,0 +1,161 @@
+"""The harness, on engines whose every time is known: order, warm-ups, stop rule, exemplar, failures."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from call_factory import MS, ZERO, make_call
+from demo_engine.client.records import Call, CallRecord, CallResult, RunPlan, RunResult
+from demo_engine.core.config import EngineConfig
+from demo_engine.errors import EngineError
+from demo_engine.experiments import harness
+from demo_engine.experiments.harness import measure
+from demo_engine.experiments.plan import ArmPlan, ExperimentPlan
+from demo_engine.experiments.prediction import predicted
+from traces.check import check_experiment
+from traces.metrics import e2e_ns
+from traces.spans import request_path
+
+
+class KnownEngines:
+    """Answers every run at once; the end-to-end times are given."""
+
+    def __init__(self, extra_ms=(), refused=False) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self._extra_ms = itertools.chain(extra_ms, itertools.repeat(0))
+        self._refused = refused
+
+    def run(self, arm, plan):
+        """Note who was asked for what."""
+        self.asked.append((arm.id, plan.calls[0].prompt))
+        done = make_call()
+        done.client.end_ns += next(self._extra_ms) * MS
+        calls = [done]
+        if self._refused:
+            calls.append(CallResult(CallRecord(ZERO, 0, 0, ZERO + MS), None, "the server answered 503: full"))
+        return RunResult(1, ZERO - 10 * MS, 70 * MS + 1, ZERO + 60 * MS, calls)
+
+
+def make_experiment_plan(*, num_rounds=4, budget_s=1000.0, num_warmups=1, num_calls=1):
+    """Return a plan of two arms that differ in one setting."""
+
+    def make_run(seed):
+        return RunPlan([Call(f"r{n}", f"prompt {seed}", 2) for n in range(num_calls)])
+
+    arms = [
+        ArmPlan("A", "off", EngineConfig(), make_run, {"reuse": False}),
+        ArmPlan("B", "on", EngineConfig(enable_prefix_caching=True), make_run, {"reuse": True}),
+    ]
+    prediction = predicted("e2e", "guess", {"guess": 1}, 40 * MS, {"A": 40 * MS, "B": 20 * MS})
+    return ExperimentPlan("e99", "known", "Is it known?", arms, prediction, "alone", num_rounds, budget_s, num_warmups)
+
+
+def nothing(_line):
+    """Ignore progress."""
+
+
+def test_the_arms_alternate_and_get_the_same_load():
+    """Each round runs every arm on the same prompts, every second round backwards, after the warm-ups."""
+    engines = KnownEngines()
+    measure(make_experiment_plan(num_rounds=3), engines, nothing)
+    assert [arm for arm, _ in engines.asked] == ["A", "B", "A", "B", "B", "A", "A", "B"]
+    prompts = [prompt for _, prompt in engines.asked]
+    assert prompts[0::2] == prompts[1::2]
+    assert len(set(prompts)) == 4
+
+
+def test_warm_ups_stay_in_the_file_and_do_not_count(tmp_path):
+    """They are marked, and neither chosen as the exemplar nor counted in its rule."""
+    experiment = measure(make_experiment_plan(num_rounds=3, num_warmups=2), KnownEngines(), nothing)
+    check_experiment(experiment, tmp_path)
+    for arm in experiment.arms:
+        assert [run.requests[0].phase for run in arm.runs] == ["warmup", "warmup", "measure", "measure", "measure"]
+        assert arm.exemplar.run >= 2
+        assert arm.exemplar.rule == "median E2E of n=3"
+
+
+def test_the_exemplar_is_the_run_in_the_middle():
+    """Of three runs the middle one by the metric is shown, wherever it stands."""
+    # Asked in the order A B (warm-up), A B, B A, A B.
+    engines = KnownEngines(extra_ms=(0, 0, 9, 0, 0, 1, 5, 0))
+    experiment = measure(make_experiment_plan(num_rounds=3), engines, nothing)
+    arm = experiment.arms[0]
+    assert arm.exemplar.run == 3
+    times = [e2e_ns(request_path(experiment, run, run.requests[0])) for run in arm.runs[1:]]
+    assert sorted(times).index(times[arm.exemplar.run - 1]) == 1
+
+
+def test_time_stops_it_but_not_before_three_rounds(monkeypatch):
+    """When the budget is used up no round begins; three are made in any case, one with ``quick``."""
+    clock = itertools.count(step=10.0)
+    monkeypatch.setattr(harness.time, "monotonic", lambda: next(clock))
+    stopped = measure(make_experiment_plan(num_rounds=50, budget_s=1.0), KnownEngines(), nothing)
+    assert (stopped.workload["rounds"], stopped.workload["stopped_by"]) == (3, "time")
+    quick = measure(make_experiment_plan(num_rounds=50, budget_s=1.0), KnownEngines(), nothing, quick=True)
+    assert (quick.workload["rounds"], quick.workload["stopped_by"]) == (1, "time")
+    full = measure(make_experiment_plan(num_rounds=4, budget_s=1e9), KnownEngines(), nothing)
+    assert (full.workload["rounds"], full.workload["stopped_by"]) == (4, "rounds")
+
+
+def test_an_arm_stores_its_whole_engine_and_what_it_varies():
+    """The one line in which two arms differ can be read from the file."""
+    first, second = measure(make_experiment_plan(num_rounds=1), KnownEngines(), nothing, quick=True).arms
+    differing = {k for k in first.settings["engine"] if first.settings["engine"][k] != second.settings["engine"][k]}
+    assert differing == {"enable_prefix_caching"}
+    assert (first.settings["reuse"], second.settings["reuse"]) == (False, True)
+
+
+def test_the_load_can_be_told_from_another():
+    """The digest is over all prompts: the same plan gives the same, other prompts another."""
+    digests = [
+        measure(make_experiment_plan(num_rounds=rounds), KnownEngines(), nothing).workload["prompts_sha256"]
+        for rounds in (3, 3, 4)
+    ]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_failed_request_is_counted_and_not_dropped():
+    """It stands in every run with its reason, and the exemplar is one that was answered."""
+    experiment = measure(make_experiment_plan(num_rounds=3, num_calls=2), KnownEngines(refused=True), nothing)
+    for arm in experiment.arms:
+        assert [run.requests[1].finish_reason for run in arm.runs] == ["error"] * 4
+        assert arm.exemplar.request_id == "r0"
+
+
+def test_a_wall_clock_that_is_set_meanwhile_is_noted_and_changes_no_duration():
+    """The run says how far it jumped; its spans come from the monotonic clock."""
+
+    class Stepping(KnownEngines):
+        def run(self, arm, plan):
+            """Set the wall clock forward by a minute."""
+            result = super().run(arm, plan)
+            return RunResult(1, result.start_perf_ns, 70 * MS + 1 + 60_000 * MS, result.end_perf_ns, result.calls)
+
+    steady = measure(make_experiment_plan(num_rounds=1), KnownEngines(), nothing, quick=True).arms[0].runs[1]
+    stepped = measure(make_experiment_plan(num_rounds=1), Stepping(), nothing, quick=True).arms[0].runs[1]
+    assert "wall_step_ns" not in steady.host
+    assert stepped.host["wall_step_ns"] == 60_000 * MS
+    assert stepped.requests == steady.requests
+
+
+def test_what_else_the_machine_did_stands_beside_each_run():
+    """Steal and context switches are differences over the run, never negative."""
+    run = measure(make_experiment_plan(num_rounds=1), KnownEngines(), nothing, quick=True).arms[0].runs[1]
+    assert {"steal_ns", "context_switches"} <= set(run.host)
+    assert all(value >= 0 for value in run.host.values())
+
+
+def test_a_run_without_a_result_ends_the_experiment():
+    """The harness does not go on with half a round."""
+
+    class Dying(KnownEngines):
+        def run(self, arm, plan):
+            """End at the third run."""
+            if len(self.asked) == 2:
+                raise EngineError("the server ended")
+            return super().run(arm, plan)
+
+    with pytest.raises(EngineError, match="the server ended"):
+        measure(make_experiment_plan(), Dying(), nothing)
