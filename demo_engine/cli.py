@@ -1,4 +1,4 @@
-"""``python -m demo_engine``: prepare the model, serve, profile, bench. Each verb imports what it needs when it runs."""
+"""``python -m demo_engine``: its verbs, each of which imports what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from demo_engine.console import say
@@ -17,7 +18,7 @@ TOKEN_VARIABLE = "SPANREEL_TOKEN"  # noqa: S105 (the variable's name, not a toke
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a verb and return the exit code: 0 ok, 1 failed, 2 usage, 4 environment, 130 interrupted."""
+    """Run a verb and return the exit code: 0 ok, 1 failed, 2 usage, 3 mismatch, 4 environment, 130 interrupted."""
     options = _parser().parse_args(arguments)
     try:
         run: Callable[[argparse.Namespace], int] = options.run
@@ -74,6 +75,11 @@ def _parser() -> argparse.ArgumentParser:
     profile.add_argument("--anyway", action="store_true", help="also on a machine that is busy")
     profile.set_defaults(run=_profile)
 
+    replay = verbs.add_parser("replay", help="Run recorded requests again and compare what comes out.")
+    replay.add_argument("folder", help="a trace set's folder")
+    replay.add_argument("--requests", type=whole_number(1, 10_000), default=10, help="how many (default: %(default)s)")
+    replay.set_defaults(run=_replay)
+
     bench = verbs.add_parser("bench", help="Measure speed beside a baseline, or what tracing costs.")
     bench.add_argument("what", choices=["engine", "tracing", "parity", "batches"])
     bench.add_argument("--json", dest="as_json", action="store_true", help="print one JSON list")
@@ -83,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.set_defaults(run=_bench)
 
-    for verb in (model, serve, profile, bench):
+    for verb in (model, serve, profile, replay, bench):
         verb.add_argument("--model", default=None, help="a Llama-type model's folder (default: the packaged SmolLM2)")
     for verb in (serve, profile):
         add_flags(verb)
@@ -122,6 +128,12 @@ def _profile(options: argparse.Namespace) -> int:
             quick=options.quick, anyway=options.anyway, settings=given_settings(options),
         )
     )  # fmt: skip
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from demo_engine.experiments.replay import replay
+
+    return replay(Path(options.folder), options.requests, options.model)
 
 
 def _bench(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Errors that a user can act on, each with its exit code: 1 failed, 2 usage or bad input, 4 environment."""
+"""Errors that a user can act on, each with its exit code: 1 failed, 2 usage or bad input, 3 mismatch, 4 environment."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ class UsageError(EngineError):
     """Something the user gave cannot be used."""
 
     exit_code = 2
+
+
+class MismatchError(EngineError):
+    """What was recorded does not come out again."""
+
+    exit_code = 3
 
 
 class EnvironmentLackError(EngineError):

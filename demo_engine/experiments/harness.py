@@ -65,7 +65,7 @@ def measure(plan: ExperimentPlan, engines: Engines, say: Callable[[str], None], 
         if progress.num_rounds >= plan.num_rounds:
             stopped_by = "rounds"
             break
-    experiment = _experiment(plan, progress, stopped_by, time.monotonic() - started_s)
+    experiment = _experiment(plan, progress, stopped_by, time.monotonic() - started_s, quick=quick)
     faults = unattributed_faults(experiment)
     if faults:
         raise EngineError(f"{faults[0]}; measure again on a quiet machine")
@@ -91,12 +91,15 @@ def _run(arm: ArmPlan, plan: RunPlan, phase: Phase, engines: Engines) -> Run:
     return Run(run.clock, run.requests, run.steps, run.gauges, host)
 
 
-def _experiment(plan: ExperimentPlan, progress: _Progress, stopped_by: str, elapsed_s: float) -> Experiment:
+def _experiment(
+    plan: ExperimentPlan, progress: _Progress, stopped_by: str, elapsed_s: float, *, quick: bool
+) -> Experiment:
     bracket_ns = max(run.clock.bracket_ns for runs in progress.runs.values() for run in runs)
     bare = Experiment(
         SCHEMA_VERSION, plan.id, plan.name, plan.question, plan.prediction, span_types(bracket_ns), [],
         {
-            "arrival": plan.arrival, "first_seed": FIRST_SEED, "prompts_sha256": progress.prompts.hexdigest(),
+            "arrival": plan.arrival, "quick": quick, "first_seed": FIRST_SEED,
+            "prompts_sha256": progress.prompts.hexdigest(),
             "order": "arms alternate run by run, backwards in every second round",
             "warmup_rounds": plan.num_warmups, "planned_rounds": plan.num_rounds, "rounds": progress.num_rounds,
             "budget_s": plan.budget_s, "elapsed_s": round(elapsed_s, 1), "stopped_by": stopped_by,

@@ -57,7 +57,8 @@ def profile(options: ProfileOptions) -> int:
         EnvironmentLackError: The machine is busy, or the model is missing.
     """
     entries = select(options.only)
-    folder = open_model(options.model or DEFAULT_MODEL)
+    model = options.model or DEFAULT_MODEL
+    folder = open_model(model)
     share = _quiet_share(options.anyway)
     config = make_config(options.settings, folder.config()["max_position_embeddings"])
     calibrations = _calibrate(config)
@@ -71,7 +72,8 @@ def profile(options: ProfileOptions) -> int:
         say(f"going on with {recording.folder.name}: {len(done)} experiments are measured already")
     context = _context(recording.header, config, folder, quick=options.quick)
     try:
-        failed = _measure_all([e for e in entries if e.file not in done], context, folder, recording)
+        with Engines(model, folder.id) as engines:
+            failed = _measure_all([e for e in entries if e.file not in done], context, engines, recording)
     except KeyboardInterrupt:
         say(f"{len(recording.header.files)} finished experiments are kept; the same command goes on from there")
         raise
@@ -119,29 +121,26 @@ def _context(header: SetHeader, config: EngineConfig, folder: ModelFolder, *, qu
     )
 
 
-def _measure_all(entries: list[Entry], context: Context, folder: ModelFolder, recording: Recording) -> list[str]:
+def _measure_all(entries: list[Entry], context: Context, engines: Engines, recording: Recording) -> list[str]:
     """Measure one experiment after the other; return those that failed, each having said why."""
     failed = []
-    plans = [entry.plan(context) for entry in entries]
-    left_s = sum(plan.budget_s for plan in plans)
-    with Engines(str(folder.path), folder.id) as engines:
-        for number, (entry, plan) in enumerate(zip(entries, plans, strict=True), 1):
-            title = f"{plan.id} {plan.name} ({number} of {len(plans)}, at most {_minutes(left_s)} left)"
-            say(f"{title}: {plan.question}")
-            left_s -= plan.budget_s
-            # Each plan is made anew, so that its prediction is stamped right before its first run.
-            try:
-                experiment = measure(entry.plan(context), engines, _say_indented, quick=context.quick)
-                recording.keep(plan.file, experiment)
-            except (EnvironmentLackError, UsageError):
-                raise
-            except (EngineError, TraceError, MemoryError) as error:
-                engines.stop_all()
-                failed.append(plan.id)
-                _say_indented(f"{plan.id} failed, the others go on: {error or type(error).__name__}")
-                continue
-            for line in outcome_lines(experiment):
-                _say_indented(line)
+    left_s = sum(entry.plan(context).budget_s for entry in entries)
+    for number, entry in enumerate(entries, 1):
+        plan = entry.plan(context)  # made right before its first run, so that this is when its prediction is stamped
+        say(f"{plan.id} {plan.name} ({number} of {len(entries)}, about {_minutes(left_s)} left): {plan.question}")
+        left_s -= plan.budget_s
+        try:
+            experiment = measure(plan, engines, _say_indented, quick=context.quick)
+            recording.keep(plan.file, experiment)
+        except (EnvironmentLackError, UsageError):
+            raise
+        except (EngineError, TraceError, MemoryError) as error:
+            engines.stop_all()
+            failed.append(plan.id)
+            _say_indented(f"{plan.id} failed, the others go on: {error or type(error).__name__}")
+            continue
+        for line in outcome_lines(experiment):
+            _say_indented(line)
     if failed:
         say(f"failed: {', '.join(failed)}; the same command measures them again")
     return failed
