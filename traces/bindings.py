@@ -26,6 +26,7 @@ from traces.errors import TraceError
 from traces.metrics import e2e_ns, receive_times_ns, tpot_ns, ttft_ns
 from traces.schema import Arm, Experiment, Request, Run
 from traces.spans import Span, request_path
+from traces.statistics import SAMPLES_FOR_STABILITY, is_stable
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,22 @@ class Subject:
     def spans_by_id(self) -> dict[str, Span]:
         """The path by span id."""
         return {span.id: span for span in self.path}
+
+    @cached_property
+    def sample(self) -> str:
+        """What stands behind the picture, as its footer says it: ``n=7``, or ``n=7, unstable``.
+
+        The latter where the odd and the even runs of the arm disagree about the end-to-end time; of fewer than
+        ``SAMPLES_FOR_STABILITY`` runs nothing can be said.
+        """
+        times_ns = [
+            float(e2e_ns(request_path(self.experiment, run, request)))
+            for run in self.arm.runs
+            for request in run.requests
+            if request.phase == "measure" and request.role == "subject" and request.finish_reason != "error"
+        ]
+        is_unsteady = len(times_ns) >= SAMPLES_FOR_STABILITY and not is_stable(times_ns)
+        return f"n={len(times_ns)}{', unstable' if is_unsteady else ''}"
 
     def resolve(self, binding: str) -> Measured:
         """Find the measurement that a binding names.

@@ -53,13 +53,11 @@ def break_title(text: str, style: TextStyle, width_px: float) -> list[str]:
 
 def footer(theme: Theme, trace_set: TraceSet, subject: Subject, question: int) -> Mobject:
     """Return the footer: evidence class, machine, model, n and trace hash; at the right, the active question."""
-    runs = sum(request.phase == "measure" and request.role == "subject"
-               for run in subject.arm.runs for request in run.requests)  # fmt: skip
     parts = [
         "MEASURED",
         trace_set.header.fingerprint.label,
         trace_set.header.model.label,
-        f"n={runs}",
+        subject.sample,
         f"trace {trace_set.short_hash(subject.experiment.id)}",
     ]
     return group(*_provenance(theme, parts), *_question(theme, question))

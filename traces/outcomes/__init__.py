@@ -1,4 +1,4 @@
-"""What the experiments say: each optimization's gain and its cost, as comparisons of two arms that may come out wrong."""
+"""What the experiments say: gains and costs of optimizations, as comparisons of two arms that may come out wrong."""
 
 from traces.outcomes.claim import Claim, Metric, Outcome, Verdict, outcomes
 from traces.outcomes.table import CLAIMS, METRICS

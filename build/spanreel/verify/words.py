@@ -92,9 +92,8 @@ def _known_words(pause: Pause, clip: Clip, subjects: Subjects, trace_set: TraceS
     for source in clip.sources:
         words.append(source.sha256[:8])
     for subject in subjects.values():
-        measured = sum(r.phase == "measure" and r.role == "subject" for run in subject.arm.runs for r in run.requests)
         number = "".join(c for c in subject.request.id if c.isdigit())
-        words += [subject.arm.exemplar.rule, subject.arm.label, f"n={measured}", number[-2:] or "1"]
+        words += [subject.arm.exemplar.rule, subject.arm.label, subject.sample, number[-2:] or "1"]
     for axis in pause.axes:
         if axis.kind == "lens":
             words += [FORMATS["factor"](axis.factor), FORMATS["stage"](_window_ns(axis))]
