@@ -121,20 +121,24 @@ def _engine_pieces(steps: Steps, request: Request, arrival_ns: int, leave_ns: in
     if not request.tokens.step:
         yield "queue", arrival_ns, leave_ns, None, {}
         return
-    first_token_step = request.tokens.step[0]
-    last_step = request.tokens.step[-1]
-    mine = [i for i in range(last_step + 1) if request.id in steps.request_ids[i]]
+    token_steps = set(request.tokens.step)
+    mine = [i for i in range(max(token_steps) + 1) if request.id in steps.request_ids[i]]
     cursor, previous = arrival_ns, None
+    forward = "prefill"
     for index in mine:
         start = steps.start_ns[index] - request.intended_start_ns
-        yield _waiting_name(previous, index), cursor, start, None, _waited_for(steps, request, index, cursor)
+        waiting = _waiting_name(previous, index)
+        yield waiting, cursor, start, None, _waited_for(steps, request, index, cursor)
         cursor = start
-        forward = "prefill" if index <= first_token_step else "decode"
+        if waiting == "preempted":
+            forward = "prefill"  # its keys and values were given up: prompt and answer are computed again
         durations = (steps.plan_ns, steps.forward_ns, steps.sample_ns, steps.emit_ns)
         for name, column in zip(("plan", forward, "sample", "emit"), durations, strict=True):
             end = min(cursor + column[index], leave_ns)
             yield name, cursor, end, index, {}
             cursor = end
+        if index in token_steps:
+            forward = "decode"
         previous = index
     if cursor < leave_ns:
         yield "loop", cursor, leave_ns, None, {}

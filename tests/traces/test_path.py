@@ -95,7 +95,7 @@ def test_a_wait_says_what_it_waited_for() -> None:
 
 
 def test_steps_of_others_inside_a_request_are_a_preemption() -> None:
-    """A step that the request sat out turns the pause between its own steps from loop into preempted."""
+    """A step that the request sat out turns the pause from loop into preempted, and what follows is a second prefill."""
     run = make_run(tokens=3)
     ids = [list(row) for row in run.steps.request_ids]
     ids[2] = ["r1"]
@@ -109,6 +109,7 @@ def test_steps_of_others_inside_a_request_are_a_preemption() -> None:
     steps = msgspec.structs.replace(run.steps, request_ids=ids)
     subject = subject_of(msgspec.structs.replace(run, requests=[request], steps=steps))
     assert "r7/preempted/0" in subject.spans_by_id
+    assert [span.name for span in subject.path if span.component == "model"] == ["prefill", "prefill"]
     assert sum(span.duration_ns for span in subject.path) == subject.path[-1].end_ns
 
 
