@@ -95,7 +95,7 @@ def test_a_wait_says_what_it_waited_for() -> None:
 
 
 def test_steps_of_others_inside_a_request_are_a_preemption() -> None:
-    """A step that the request sat out turns the pause from loop into preempted, and what follows is a second prefill."""
+    """A step that the request sat out turns the pause from loop into preempted; a second prefill follows."""
     run = make_run(tokens=3)
     ids = [list(row) for row in run.steps.request_ids]
     ids[2] = ["r1"]
