@@ -16,19 +16,20 @@ NUM_CHATS = 4
 VICTIM = f"r{NUM_CHATS}"
 """Who comes last gives up its blocks first."""
 EVERY_MS = 100.0
+OUTPUT_TOKENS = 24
 
 
 def plan(context: Context) -> ExperimentPlan:
     """Start four chats, one behind the other, with blocks for all of them (A) and for a little over three (B)."""
-    prompt_tokens, output_tokens = (40, 24) if context.quick else (80, 32)
-    chat_blocks = -(-(prompt_tokens + output_tokens) // context.base.block_size)
+    prompt_tokens = 40 if context.quick else 88
+    chat_blocks = -(-(prompt_tokens + OUTPUT_TOKENS) // context.base.block_size)
     large, small = NUM_CHATS * chat_blocks, (NUM_CHATS - 1) * chat_blocks + chat_blocks // 2
 
     def make_run(seed: int) -> RunPlan:
         return RunPlan(
             [
                 Call(
-                    arrival.id, context.words(prompt_tokens, f"{ID} {seed} {arrival.id}"), output_tokens,
+                    arrival.id, context.words(prompt_tokens, f"{ID} {seed} {arrival.id}"), OUTPUT_TOKENS,
                     "subject" if arrival.id == VICTIM else "neighbour", arrival.at_ms, chat=False,
                 )
                 for arrival in arrivals
@@ -39,7 +40,7 @@ def plan(context: Context) -> ExperimentPlan:
         blocks = engine.num_kv_blocks
         return ArmPlan(name, f"pool of {blocks} blocks", engine, make_run, {"num_kv_blocks": blocks})
 
-    arrivals = [Arrival(f"r{i + 1}", prompt_tokens, output_tokens, i * EVERY_MS) for i in range(NUM_CHATS)]
+    arrivals = [Arrival(f"r{i + 1}", prompt_tokens, OUTPUT_TOKENS, i * EVERY_MS) for i in range(NUM_CHATS)]
     arms = [arm("A", context.engine(num_kv_blocks=large)), arm("B", context.engine(num_kv_blocks=small))]
     by_arm_ns = {
         arm.id: foresee_ends_ns(context, arm.engine, arrivals)[VICTIM] - arrivals[-1].at_ms * 1e6 for arm in arms
@@ -52,7 +53,7 @@ def plan(context: Context) -> ExperimentPlan:
             "chats": NUM_CHATS,
             "every_ms": EVERY_MS,
             "prompt_tokens": prompt_tokens,
-            "output_tokens": output_tokens,
+            "output_tokens": OUTPUT_TOKENS,
             "block_size": context.base.block_size,
             "large_pool_blocks": large,
             "small_pool_blocks": small,
