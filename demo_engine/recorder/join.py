@@ -76,7 +76,12 @@ def _join_spans(client: CallRecord, server: ServerTrace) -> list[SpanRow]:
     ends.append(("request", server.spans[0].start_ns))
     ends += [(span.name, span.start_ns + span.duration_ns) for span in server.spans]
     ends.append(("response", client.end_ns))
-    return list(_touching(ends, client.intended_start_ns, server.request_id))
+    attributes = {span.name: span.attributes for span in server.spans}
+    rows = _touching(ends, client.intended_start_ns, server.request_id)
+    return [
+        SpanRow(row.type, row.parent, row.start_ns, row.duration_ns, attributes.get(name, {}))
+        for row, (name, _) in zip(rows, ends, strict=True)
+    ]
 
 
 def _join_failed(client: CallRecord, failure: str) -> list[SpanRow]:

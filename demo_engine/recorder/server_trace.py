@@ -14,13 +14,18 @@ from demo_engine.core.request import FinishReason
 from demo_engine.recorder.span_types import COMPONENTS
 
 
-class ServerSpan(msgspec.Struct, frozen=True):
+Attributes = dict[str, str | int | bool]
+
+
+class ServerSpan(msgspec.Struct, frozen=True, omit_defaults=True):
     """One stage on the serving side."""
 
     name: str
     component: str
     start_ns: int
     duration_ns: int
+    attributes: Attributes = {}
+    """What was decided or found in it."""
 
 
 class ServerTokens(msgspec.Struct):
@@ -82,10 +87,10 @@ class StageClock:
         """Read the clock."""
         return self._clock_ns()
 
-    def mark(self, name: str, at_ns: int | None = None) -> ServerSpan:
+    def mark(self, name: str, at_ns: int | None = None, attributes: Attributes | None = None) -> ServerSpan:
         """End the stage ``name`` now, or at an instant that another process measured."""
         end_ns = self._clock_ns() if at_ns is None else at_ns
         start_ns = self.end_ns
-        span = ServerSpan(name, COMPONENTS[name], start_ns, max(0, end_ns - start_ns))
+        span = ServerSpan(name, COMPONENTS[name], start_ns, max(0, end_ns - start_ns), attributes or {})
         self.spans.append(span)
         return span
