@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from trace_factory import MS, make_experiment, make_run, make_set
+from traces import load_set, save_set
 from traces.schema import Experiment
 
 
@@ -18,6 +19,11 @@ def spanreel_traces(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the verb in a process of its own."""
     command = [sys.executable, "-m", "spanreel", "traces", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def shown_arms(folder: Path, *options: str) -> list[dict[str, str]]:
+    """Return the arms that the verb shows as JSON."""
+    return json.loads(spanreel_traces("show", folder, "--json", *options).stdout)["arms"]
 
 
 def steady(prefill_factor: float) -> Experiment:
@@ -166,6 +172,7 @@ def test_export_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         (["export"], "--perfetto or --otlp"),
         (["export", "--otlp", "--experiment", "e99"], "no experiment 'e99'"),
         (["export", "--otlp", "--arm", "Z"], "no arm 'Z'"),
+        (["show", "--experiment", "e99"], "no experiment 'e99'"),
         (["export", "--otlp", "-o", "no/such/folder/file"], "no/such/folder/file: No such file or directory"),
     ],
 )
@@ -186,3 +193,28 @@ def test_an_unknown_set_is_one_line(tmp_path: Path, verb: str) -> None:
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "no trace set 'no-such-set'" in done.stderr
+
+
+@pytest.mark.parametrize("columns", [72, 80, 120])
+def test_show_draws_the_request_in_the_width_there_is(
+    tmp_path: Path, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes end at the last column, have an axis from zero, and no colour where there is no terminal."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = spanreel_traces("show", make_set(tmp_path))
+    assert "\x1b" not in done.stdout
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.startswith("  ") and line.split()}
+    assert len(rows["model"]) == columns
+    assert rows["model"].count("█") == pytest.approx((columns - 24) * 2275 / 2363, abs=17)
+    assert rows["0"].split()[2] == "s"
+    assert max(map(len, done.stdout.splitlines()[-15:])) <= columns
+
+
+def test_show_of_one_experiment_shows_no_other(tmp_path: Path) -> None:
+    """The other one's arms are neither listed nor drawn."""
+    folder = make_set(tmp_path)
+    trace_set = load_set(folder)
+    other = msgspec.structs.replace(make_experiment(), id="e5")
+    save_set(folder, trace_set.header, {"e5.json": other})
+    assert [arm["experiment"] for arm in shown_arms(folder)] == ["e23", "e5"]
+    assert [arm["experiment"] for arm in shown_arms(folder, "--experiment", "e5")] == ["e5"]
