@@ -21,8 +21,8 @@ _COMMON_WORDS = (
     "part place case week company system program question work government number night point home water room mother "
     "area money story fact month lot right study book eye job word business issue side kind head house service friend "
     "father power hour game line end member law car city community name president team minute idea kid body "
-    "information back parent face others level office door health person art war history party result change morning "
-    "reason research girl guy moment air teacher force education"
+    "information back parent face others level office door health person art war history party result change music "
+    "reason research girl field moment air teacher force education"
 )
 
 
