@@ -130,7 +130,8 @@ class Completions:
         self._prompts.check_room(len(prompt_ids), _max_tokens(body) or 1, limit, param)
         generation = Generation(
             f"{'chatcmpl' if kind == 'chat' else 'cmpl'}-{secrets.token_hex(12)}",
-            stages, replica, prompt_ids, self._tokenizer.detokenizer(), StopFinder(body.stops),
+            stages, replica, prompt_ids, self._tokenizer.detokenizer(),
+            StopFinder(body.stops, replica.config.stop_hold_back),
         )  # fmt: skip
         reply = Reply(
             generation.id, self._model_id, kind, self._tokenizer.token_bytes,

@@ -42,6 +42,11 @@ class Detokenizer:
         data = self._table[token_id] if token_id < len(self._table) else b""
         return self._decoder.decode(data)
 
+    @property
+    def is_inside_character(self) -> bool:
+        """Whether bytes are held back."""
+        return bool(self._decoder.getstate()[0])
+
     def finish(self) -> str:
         """Return what was held back; bytes that never became a character read as U+FFFD."""
         return self._decoder.decode(b"", final=True)

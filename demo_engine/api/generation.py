@@ -30,6 +30,7 @@ class Delta:
     """News of a reply: text that has become certain, spans that have ended, and at last the finish reason."""
 
     text: str = ""
+    num_tokens: int = 0
     tokens: tuple[ScoredToken, ...] = ()
     """The tokens of this text, if their log probabilities were asked for."""
     spans: tuple[ServerSpan, ...] = ()
@@ -72,6 +73,12 @@ class Generation:
     _prefill_start_ns: int = 0
     _first_token_ns: int = 0
     _num_characters: int = 0
+    """Of the reply's text as far as it is known, and as far as it is certain to be shown."""
+    _num_shown: int = 0
+    _ends: list[int] = field(default_factory=list)
+    """How many characters must be shown for each token to be shown whole."""
+    _num_whole: int = 0
+    """Tokens of which nothing is held back."""
     _untold: list[ScoredToken] = field(default_factory=list)
 
     @property
@@ -113,8 +120,11 @@ class Generation:
             self.replica.cancel(self.id)
 
     def handed_out(self, at_ns: int, event: int) -> None:
-        """Note that the text of all tokens so far went to the socket with data event number ``event``."""
-        num_new = self.num_output_tokens - len(self.tokens.write_ns)
+        """Note that what was certain until now went to the socket with data event number ``event``.
+
+        A token went with the event that carried the last of its text.
+        """
+        num_new = self._num_whole - len(self.tokens.write_ns)
         self.tokens.write_ns += [at_ns] * num_new
         self.tokens.event += [event] * num_new
 
@@ -164,14 +174,15 @@ class Generation:
         self.tokens.text.append(text)
         self.tokens.step.append(step.step)
         self.tokens.sample_ns.append(step.sampled_ns)
-        self._release(text, ready_ns)
+        self.tokens.detok_ns.append(ready_ns)
+        self._show(len(text), ready_ns, is_last=finish_reason is not None)
         forward = (
             _span("prefill", self._prefill_start_ns, step.forwarded_ns)
             if is_first
             else _span("decode", step.planned_ns, step.forwarded_ns)
         )
         spans = (forward, _span("token", step.sampled_ns, ready_ns))
-        return Delta(text, self._tell(text, finish_reason), spans, finish_reason)
+        return Delta(text, 1, self._tell(text, finish_reason), spans, finish_reason)
 
     def _text_of(self, event: TokenEvent) -> tuple[str, FinishReason | None]:
         """Return the text that is certain with this token, and why the reply ends with it, if it does."""
@@ -180,6 +191,7 @@ class Generation:
             if event.logprobs is not None:
                 self._untold.append(ScoredToken(event.token_id, self._num_characters, event.logprobs))
             text = self.detokenizer.push(event.token_id)
+        self._ends.append(self._num_characters + len(text) + self.detokenizer.is_inside_character)
         if event.finish_reason is not None:
             text += self.detokenizer.finish()
         self._num_characters += len(text)
@@ -197,13 +209,12 @@ class Generation:
         told, self._untold = tuple(self._untold), []
         return told
 
-    def _release(self, text: str, ready_ns: int) -> None:
-        """Stamp tokens whose text is known now: this one, and those that were held back for it."""
-        self.tokens.detok_ns.append(ready_ns)
-        index = self.num_output_tokens - 2
-        while text and index >= 0 and not self.tokens.text[index]:
-            self.tokens.detok_ns[index] = ready_ns
-            index -= 1
+    def _show(self, num_characters: int, ready_ns: int, *, is_last: bool) -> None:
+        """Stamp the tokens that become whole with so many more characters; with the last token all do."""
+        self._num_shown += num_characters
+        while self._num_whole < len(self._ends) and (is_last or self._ends[self._num_whole] <= self._num_shown):
+            self.tokens.detok_ns[self._num_whole] = ready_ns
+            self._num_whole += 1
 
 
 def _span(name: str, start_ns: int, end_ns: int) -> ServerSpan:

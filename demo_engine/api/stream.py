@@ -11,6 +11,7 @@ import msgspec
 from aiohttp import web
 
 from demo_engine.api.errors import ApiError
+from demo_engine.api.frames import TokenFrames
 from demo_engine.api.generation import Delta, Generation
 from demo_engine.api.replies import DONE, Ending, Reply, sse
 from demo_engine.recorder.server_trace import ServerSpan
@@ -38,18 +39,20 @@ async def stream_reply(
     live = _LiveSpans(generation, request.headers.get(SPANS_HEADER) == "live")
     response = web.StreamResponse(headers=_HEADERS | {"X-Request-Id": generation.id} | live.headers())
     await response.prepare(request)
+    frames = TokenFrames(generation.replica.config.tokens_per_frame)
     opening = reply.opening()
     num_events = len(opening)
     await response.write(live.lines(tuple(generation.stages.spans)) + b"".join(map(sse, opening)))
     try:
         async for delta in deltas:
             chunks = [live.lines(delta.spans)]
-            if delta.text or delta.tokens:
-                chunks.append(sse(reply.text(delta.text, delta.tokens)))
+            frame = frames.push(delta)
+            if frame is not None and any(frame):
+                chunks.append(sse(reply.text(*frame)))
             if delta.finish_reason is not None:
                 chunks.append(_closing(reply, generation.ending()))
             payload = b"".join(chunks)
-            if delta.text or delta.finish_reason is not None:
+            if frame is not None:
                 generation.handed_out(time.perf_counter_ns(), num_events)
                 num_events += 1
             if delta.finish_reason is not None:

@@ -13,7 +13,6 @@ import msgspec
 from demo_engine.core.request import FinishReason
 from demo_engine.recorder.span_types import COMPONENTS
 
-
 Attributes = dict[str, str | int | bool]
 
 
@@ -33,13 +32,13 @@ class ServerTokens(msgspec.Struct):
 
     id: list[int] = []
     text: list[str] = []
-    """The text that the token completed; empty while a character is held back."""
+    """The text that became certain with the token; empty while it is held back."""
     step: list[int] = []
     sample_ns: list[int] = []
     detok_ns: list[int] = []
     write_ns: list[int] = []
     event: list[int] = []
-    """Which data event of the reply carried the token's text."""
+    """Which data event of the reply carried the last of the token's text."""
 
 
 class ServerSteps(msgspec.Struct, frozen=True):
