@@ -76,6 +76,8 @@ def test_slices_of_the_path_are_its_spans_and_sum_to_the_end_to_end_time(tmp_pat
             (whole,) = [event for event in slices if event["cat"] == "request"]
             assert sum(duration for _, _, duration in path) == ns(whole["dur"])
             assert whole["args"]["num_output_tokens"] == subject.request.num_output_tokens
+            own_steps = dict.fromkeys(span.step for span in subject.path if span.step is not None)
+            assert [event["name"] for event in slices if event["cat"] == "step"] == [f"step {n}" for n in own_steps]
 
 
 def test_engine_steps_have_a_track_and_counters(tmp_path: Path) -> None:
