@@ -15,7 +15,6 @@ from traces.outcomes.caching import (
     CACHED_TOKENS,
     CLAIMS,
     FILL_TTFT,
-    HELD_BYTES,
     KEPT_BYTES,
     LAST_TOKEN,
     MAKESPAN,
@@ -27,6 +26,7 @@ from traces.outcomes.caching import (
     last_over_second,
     preempted_ids,
     token_step_ns,
+    token_work,
 )
 from traces.outcomes.of_requests import E2E, FAILED, TPOT, TTFT
 from traces.schema import Arm, Exemplar, Experiment, Prediction, Request, Run
@@ -65,11 +65,14 @@ def filler(first_ms: int = 900, **fields: Any) -> Request:
     return msgspec.structs.replace(request, role="neighbour", **fields)
 
 
-def growing(last_ms: float, *, tokens: int = 6) -> Run:
+def growing(last_ms: float, *, tokens: int = 6, recomputes: bool = True) -> Run:
     """Return a run whose token 2 takes 40 ms in the model and whose last takes ``last_ms``."""
     run = make_run(tokens=tokens)
-    forward_ns = [40 * MS] * (len(run.steps.start_ns) - 1) + [round(last_ms * MS)]
-    return with_steps(run, plan_ns=0, sample_ns=0, emit_ns=0, forward_ns=forward_ns)
+    forward_ns = [40 * MS, 900 * MS, *[40 * MS] * (tokens - 2), round(last_ms * MS)]
+    work = [1, *(200 + made if recomputes or not made else 1 for made in range(tokens))]
+    return with_steps(
+        run, plan_ns=0, sample_ns=0, emit_ns=0, forward_ns=forward_ns, prefill_tokens=work, decode_tokens=0
+    )  # fmt: skip
 
 
 def make_experiment(experiment_id: str, arms: dict[str, Sequence[Run]], caching: Sequence[str] = ()) -> Experiment:
@@ -123,11 +126,11 @@ def test_what_cannot_be_told_apart_is_within_the_noise() -> None:
 
 
 def test_kept_blocks_are_the_full_ones_that_were_not_found() -> None:
-    """200 prompt tokens and 3 stored answer tokens fill 12 blocks; of two requests alike the second adds none."""
-    subject = make_run(tokens=4)
+    """200 prompt tokens and 7 stored answer tokens fill 12 blocks; of two requests alike the second adds none."""
+    subject = make_run(tokens=8)
     alone = make_experiment("e11", {"hit128": [subject]}, caching=["hit128"])
     assert KEPT_BYTES.of_run(alone, subject) == [12 * BLOCK_BYTES]
-    both = beside(with_request(subject, num_cached_tokens=192), filler(num_output_tokens=4))
+    both = beside(with_request(subject, num_cached_tokens=192), filler(num_output_tokens=8))
     experiment = make_experiment("e11", {"hit128": [both]}, caching=["hit128"])
     assert KEPT_BYTES.of_run(experiment, both) == [12 * BLOCK_BYTES]
 
@@ -163,13 +166,13 @@ def test_a_token_takes_its_whole_step() -> None:
 
 
 def test_the_kv_cache_answers_with_flat_tokens_and_held_memory() -> None:
-    """Growth, last token and E2E are less with it; the bytes that are held are more."""
-    without = [with_steps(growing(ms), kv_blocks_used=0) for ms in (200, 201, 199, 202, 198)]
-    with_cache = [with_steps(growing(ms), kv_blocks_used=5) for ms in (41, 40, 42, 39, 41)]
+    """Growth and last token are less with it; the keys and values that a step finds ready are more."""
+    without = [growing(ms) for ms in (200, 201, 199, 202, 198)]
+    with_cache = [growing(ms, recomputes=False) for ms in (41, 40, 42, 39, 41)]
     claims = [claim for claim in CLAIMS["e10"] if claim.metric is not E2E]
     found = answers(make_experiment("e10", {"A": without, "B": with_cache}), claims)
     assert {outcome.verdict for outcome in found.values()} == {"as expected"}
-    assert found["held_bytes"].second == 5 * BLOCK_BYTES
+    assert (found["ready_bytes"].first, found["ready_bytes"].second) == (0, 204 * TOKEN_BYTES)
     reversed_arms = make_experiment("e10", {"A": with_cache, "B": without})
     assert {outcome.verdict for outcome in answers(reversed_arms, claims).values()} == {"opposite"}
 
@@ -224,13 +227,14 @@ def test_found_tokens_are_not_computed_twice() -> None:
 
 
 def test_the_makespan_is_from_the_first_start_to_the_last_byte() -> None:
-    """A neighbour that started earlier and one that ends later both count."""
+    """A neighbour that started earlier counts; one that failed does not."""
     subject = make_run(tokens=2)
     early = msgspec.structs.replace(subject.requests[0], id="r1", role="neighbour", intended_start_ns=0)
     experiment = make_experiment("e12", {"A": [subject]})
     (alone_ns,) = MAKESPAN.of_run(experiment, subject)
     (e2e_ns,) = E2E.of_run(experiment, subject)
     assert alone_ns == e2e_ns
+    assert MAKESPAN.of_run(experiment, beside(subject, early)) == [alone_ns + subject.requests[0].intended_start_ns]
     failed = msgspec.structs.replace(early, finish_reason="error")
     assert MAKESPAN.of_run(experiment, beside(subject, failed)) == [alone_ns]
 
@@ -252,12 +256,18 @@ def test_a_filler_is_a_neighbour() -> None:
     assert fill_ns - subject_ns == 800 * MS
 
 
-def test_bytes_follow_from_blocks() -> None:
-    """Most blocks held, and all that there are, times the size of one."""
-    run = with_pool(with_steps(make_run(tokens=2), kv_blocks_used=[3, 9, 7]), 40)
-    experiment = make_experiment("e10", {"A": [run]})
-    assert HELD_BYTES.of_run(experiment, run) == [9 * BLOCK_BYTES]
-    assert POOL_BYTES.of_run(experiment, run) == [40 * BLOCK_BYTES]
+def test_the_work_of_a_token_is_what_its_step_computed() -> None:
+    """Without the KV cache the whole text so far, with it the newest token."""
+    for recomputes, work in ((True, 205), (False, 1)):
+        run = growing(100, recomputes=recomputes)
+        assert token_work(run, run.requests[0], 6) == work
+        assert token_work(run, run.requests[0], 1) == 200
+
+
+def test_bytes_of_a_pool_follow_from_its_blocks() -> None:
+    """All blocks that there are, times the size of one."""
+    run = with_pool(make_run(tokens=2), 40)
+    assert POOL_BYTES.of_run(make_experiment("e12", {"A": [run]}), run) == [40 * BLOCK_BYTES]
 
 
 @pytest.mark.parametrize(
