@@ -49,6 +49,6 @@ class Finished:
         """Count the last tokens among these."""
         self.count += sum(token.finish_reason is not None for token in tokens)
 
-    def failed(self, request_id: str, reason: str) -> None:
+    def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
         """Count it."""
         self.count += 1

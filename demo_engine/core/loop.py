@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from demo_engine.core.config import EngineConfig
-from demo_engine.core.request import EngineRequest, FinishReason, Sampled, Scheduled, TokenLogprobs
+from demo_engine.core.request import EngineRequest, LastTokenReason, Sampled, Scheduled, TokenLogprobs
 from demo_engine.core.scheduler import Plan, Scheduler
 from demo_engine.core.step_log import StepLog, StepTimes
 
@@ -69,8 +69,9 @@ class NewToken(NamedTuple):
 
     request_id: str
     token_id: int
-    finish_reason: FinishReason | None
+    finish_reason: LastTokenReason | None
     logprobs: TokenLogprobs | None = None
+    mask_ns: int = 0
 
 
 class EngineOutput(Protocol):
@@ -84,8 +85,8 @@ class EngineOutput(Protocol):
         """Hand out a step's tokens; the step's ``emitted_ns`` is not yet known and equals ``sampled_ns``."""
         ...
 
-    def failed(self, request_id: str, reason: str) -> None:
-        """Tell that one request has ended with an error."""
+    def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
+        """Tell that one request has ended with an error, which a refusal blames on the request."""
         ...
 
 
@@ -147,6 +148,7 @@ class EngineLoop:
         if plan.started:
             self._output.started(plan.started, start_ns)
         ended: set[str] = set()
+        mask_ns = 0
         try:
             logits = self._runner.forward(batch, self._beat)
             forwarded_ns = self._clock_ns()
@@ -156,6 +158,7 @@ class EngineLoop:
             self._output.tokens(self.log.num_steps, times, tokens)
             self._give_up(failed)
             ended = {token.request_id for token in tokens if token.finish_reason} | {r.id for r in failed}
+            mask_ns = sum(token.mask_ns for token in tokens)
         except StepAbortedError:
             forwarded_ns = sampled_ns = self._clock_ns()
         self._stepping = []
@@ -167,7 +170,7 @@ class EngineLoop:
         times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, self._clock_ns())
         self.log.append(
             (*times.row(), plan.num_prefill_tokens, plan.num_cached_tokens, plan.num_decode_tokens, *gauges,
-             cost.weight_bytes, cost.kv_bytes, cost.flops),
+             cost.weight_bytes, cost.kv_bytes, cost.flops, mask_ns),
             tuple(item.request.id for item in plan.items),
             tuple(request.id for request in plan.preempted),
         )  # fmt: skip
@@ -193,22 +196,27 @@ class EngineLoop:
                 failed.append(request)
                 continue
             request.output_ids.append(sampled.token_id)
-            reason = self._finish_reason(request, sampled.token_id)
-            tokens.append(NewToken(request.id, sampled.token_id, reason, sampled.logprobs))
+            reason = self._finish_reason(request, sampled)
+            tokens.append(NewToken(request.id, sampled.token_id, reason, sampled.logprobs, sampled.mask_ns))
         return tokens, failed
 
     def _give_up(self, failed: list[EngineRequest]) -> None:
-        """End requests whose logits are not numbers, and let nothing of theirs reach another request.
+        """End requests whose grammar failed, or whose logits are not numbers; those let nothing reach another request.
 
         Even behind a mask, what is not a number in a block makes the sums of its next owner none.
         """
         for request in failed:
+            if request.grammar is not None and request.grammar.failure is not None:
+                self._output.failed(request.id, request.grammar.failure, is_refusal=True)
+                continue
             self._runner.erase(self.scheduler.blocks.condemn(request))
             self._output.failed(request.id, "the model's logits for this request are not numbers")
 
-    def _finish_reason(self, request: EngineRequest, token_id: int) -> FinishReason | None:
-        if token_id in self._runner.stop_token_ids and not request.sampling.ignore_eos:
+    def _finish_reason(self, request: EngineRequest, sampled: Sampled) -> LastTokenReason | None:
+        if sampled.token_id in self._runner.stop_token_ids and not request.sampling.ignore_eos:
             return "stop"
+        if sampled.is_complete:
+            return "complete"
         return "length" if len(request.output_ids) >= request.sampling.max_tokens else None
 
     def _forget(self, request: EngineRequest) -> None:

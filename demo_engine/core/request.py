@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 FinishReason = Literal["stop", "length", "cancelled", "error"]
+LastTokenReason = Literal["stop", "length", "complete"]
+"""Why a token is the last: it is a stop token and no text, it reaches the length, nothing can follow it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class SamplingParams:
     """Divides a positive logit, multiplies a negative one, of each token of the prompt or the output."""
     logprobs: int | None = None
     """How many of the most likely tokens to report beside the chosen one; ``None`` reports nothing."""
+    json_schema: str | None = None
+    """What the output must be, as JSON text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,21 @@ class TokenLogprobs:
     chosen: float
     top: tuple[tuple[int, float], ...] = ()
     """The most likely tokens and theirs, the largest first."""
+
+
+class Grammar(Protocol):
+    """What one output must be, and how far it has come."""
+
+    failure: str | None
+    """Why nothing can be masked any more."""
+
+    def mask(self, logits: Any) -> Any:
+        """Return the logits without the tokens that may not come next; ``None`` if that failed."""
+        ...
+
+    def accept(self, token_id: int) -> bool:
+        """Move on by a token; return whether nothing can follow it."""
+        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -62,6 +81,8 @@ class EngineRequest:
     """Lower is served earlier, under the policy ``priority``."""
     rank: tuple[int, int] = (0, 0)
     """Its place among all requests; the lowest is served first and preempted last."""
+    grammar: Grammar | None = None
+    """What its output must be; it moves on as the sampler chooses tokens."""
 
     @property
     def num_tokens(self) -> int:
@@ -83,6 +104,10 @@ class Sampled(NamedTuple):
 
     token_id: int
     logprobs: TokenLogprobs | None = None
+    is_complete: bool = False
+    """Whether the request's grammar lets nothing follow it."""
+    mask_ns: int = 0
+    """Time that the grammar took."""
 
 
 class Scheduled(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from demo_engine.core.request import FinishReason, SamplingParams, TokenLogprobs
+from demo_engine.core.request import LastTokenReason, SamplingParams, TokenLogprobs
 
 MAX_FRAME_BYTES = 64 * 2**20
 _LENGTH = struct.Struct("<I")
@@ -50,12 +50,23 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     num_parameters: int
 
 
+class GrammarTimes(msgspec.Struct, frozen=True):
+    """What a request's grammar took, until it was ready."""
+
+    ready_ns: int
+    tables_ns: int
+    """Time for the tokenizer's tables, which the first grammar needs."""
+    compile_ns: int
+    is_cached: bool
+
+
 class Accepted(msgspec.Struct, frozen=True, tag=True):
     """Engine → API: the request was read. ``step`` is the number of the step that runs now or comes next."""
 
     request_id: str
     read_ns: int
     step: int
+    grammar: GrammarTimes | None = None
 
 
 class Started(msgspec.Struct, frozen=True, tag=True):
@@ -72,7 +83,7 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 
     request_id: str
     token_id: int
-    finish_reason: FinishReason | None
+    finish_reason: LastTokenReason | None
     logprobs: TokenLogprobs | None = None
 
 
@@ -93,6 +104,8 @@ class Aborted(msgspec.Struct, frozen=True, tag=True):
 
     request_id: str
     reason: str
+    is_refusal: bool = False
+    """Whether the request itself is to blame."""
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):

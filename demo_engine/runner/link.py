@@ -82,6 +82,6 @@ class Link:
             )
         )  # fmt: skip
 
-    def failed(self, request_id: str, reason: str) -> None:
+    def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
         """Tell that one request has ended with an error."""
-        self.send(Aborted(request_id, reason))
+        self.send(Aborted(request_id, reason, is_refusal))

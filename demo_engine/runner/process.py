@@ -16,10 +16,12 @@ from demo_engine.core.loop import EngineLoop
 from demo_engine.core.request import EngineRequest
 from demo_engine.errors import EngineError
 from demo_engine.ipc.messages import (
+    Aborted,
     Accepted,
     Beat,
     Cancel,
     Failed,
+    GrammarTimes,
     Ping,
     Pong,
     Ready,
@@ -27,6 +29,7 @@ from demo_engine.ipc.messages import (
     StepsReply,
     Submit,
 )
+from demo_engine.runner.grammar import Grammars, SchemaError
 from demo_engine.runner.linear import kernel_name
 from demo_engine.runner.link import ApiGoneError, Link
 from demo_engine.runner.runner import TorchRunner
@@ -37,8 +40,9 @@ BEAT_INTERVAL_NS = 200_000_000
 class EngineProcess:
     """Joins the loop with the socket: messages are read between layers, and a beat tells that all is well."""
 
-    def __init__(self, link: Link, runner: TorchRunner, config: EngineConfig) -> None:
+    def __init__(self, link: Link, runner: TorchRunner, grammars: Grammars, config: EngineConfig) -> None:
         self._link = link
+        self._grammars = grammars
         self._loop = EngineLoop(config, runner, link, time.perf_counter_ns, self._poll)
         self._last_beat_ns = 0
 
@@ -70,9 +74,22 @@ class EngineProcess:
                     self._answer(message)
 
     def _submit(self, message: Submit, read_ns: int) -> None:
-        prompt_ids = tuple(message.prompt_ids)
-        self._loop.submit(EngineRequest(message.request_id, prompt_ids, message.sampling, priority=message.priority))
-        self._link.send(Accepted(message.request_id, read_ns, self._loop.log.num_steps))
+        grammar, times = None, None
+        if message.sampling.json_schema is not None:
+            try:
+                compiled = self._grammars.compile(message.sampling.json_schema)
+            except SchemaError as error:
+                self._link.send(Aborted(message.request_id, str(error), is_refusal=True))
+                return
+            grammar = compiled.grammar
+            times = GrammarTimes(time.perf_counter_ns(), compiled.tables_ns, compiled.compile_ns, compiled.is_cached)
+        self._loop.submit(
+            EngineRequest(
+                message.request_id, tuple(message.prompt_ids), message.sampling, priority=message.priority,
+                grammar=grammar,
+            )
+        )  # fmt: skip
+        self._link.send(Accepted(message.request_id, read_ns, self._loop.log.num_steps, times))
 
     def _answer(self, query: StepsQuery) -> None:
         log = self._loop.log
@@ -109,9 +126,13 @@ def run(file_descriptor: int, model_folder: Path, config: EngineConfig) -> int:
         except EngineError as error:
             link.send(Failed(str(error)))
             return error.exit_code
+        grammars = Grammars(model_folder / "tokenizer.json", runner.shape.vocab_size, runner.stop_token_ids)
+        if config.grammar_tables == "startup":
+            with contextlib.suppress(SchemaError):
+                grammars.make_tables()
         kernel = kernel_name(batch_invariant=config.batch_invariant, device=config.device)
         link.send(Ready(kernel, time.perf_counter_ns() - start_ns, runner.shape.num_parameters))
-        EngineProcess(link, runner, config).serve()
+        EngineProcess(link, runner, grammars, config).serve()
     except ApiGoneError:
         return 0
     except Exception as error:

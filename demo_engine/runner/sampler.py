@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import torch
@@ -23,7 +24,7 @@ def sample(logits: Tensor, requests: Sequence[EngineRequest]) -> list[Sampled | 
         requests: In the rows' order.
 
     Returns:
-        ``None`` for a row that holds NaN, or no largest number.
+        ``None`` for a row that holds NaN, or no largest number, or whose grammar failed.
     """
     largest, greedy = logits.max(-1)
     finite: list[bool] = torch.isfinite(largest).tolist()
@@ -33,16 +34,28 @@ def sample(logits: Tensor, requests: Sequence[EngineRequest]) -> list[Sampled | 
     ]
 
 
-def _sample_row(logits: Tensor, request: EngineRequest, greedy: int) -> Sampled:
-    sampling = request.sampling
+def _sample_row(logits: Tensor, request: EngineRequest, greedy: int) -> Sampled | None:
+    if request.grammar is None:
+        token_id = _choose(logits, request, greedy)
+        return Sampled(token_id, _logprobs(logits, token_id, request.sampling.logprobs))
+    start_ns = time.perf_counter_ns()
+    masked = request.grammar.mask(logits)
+    if masked is None:
+        return None
+    masked_ns = time.perf_counter_ns()
+    token_id = _choose(masked, request, int(masked.argmax()))
+    chosen_ns = time.perf_counter_ns()
+    is_complete = request.grammar.accept(token_id)
+    mask_ns = masked_ns - start_ns + time.perf_counter_ns() - chosen_ns
+    return Sampled(token_id, _logprobs(logits, token_id, request.sampling.logprobs), is_complete, mask_ns)
+
+
+def _choose(logits: Tensor, request: EngineRequest, greedy: int) -> int:
+    """Return the next token; ``greedy`` is the most likely one before penalties."""
     penalised = _penalise(logits, request)
-    if sampling.temperature > 0:
-        token_id = _draw(_shares(penalised, sampling), request)
-    else:
-        token_id = greedy if penalised is logits else int(penalised.argmax())
-    if sampling.logprobs is None:
-        return Sampled(token_id)
-    return Sampled(token_id, _logprobs(logits, token_id, sampling.logprobs))
+    if request.sampling.temperature > 0:
+        return _draw(_shares(penalised, request.sampling), request)
+    return greedy if penalised is logits else int(penalised.argmax())
 
 
 def _penalise(logits: Tensor, request: EngineRequest) -> Tensor:
@@ -86,7 +99,10 @@ def _draw(shares: Tensor, request: EngineRequest) -> int:
     return min(index, int(shares.nonzero()[-1]))
 
 
-def _logprobs(logits: Tensor, token_id: int, num_top: int) -> TokenLogprobs:
+def _logprobs(logits: Tensor, token_id: int, num_top: int | None) -> TokenLogprobs | None:
+    """Return the model's own shares, whatever was masked, or nothing if they were not asked for."""
+    if num_top is None:
+        return None
     logarithms = torch.log_softmax(logits.double(), -1)
     top = logarithms.topk(min(num_top, len(logarithms)))
     pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)

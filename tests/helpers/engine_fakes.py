@@ -114,7 +114,7 @@ class Collector:
             if token.finish_reason:
                 self.reasons[token.request_id] = token.finish_reason
 
-    def failed(self, request_id: str, reason: str) -> None:
+    def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
         """Keep the id."""
         self.failed_ids.append(request_id)
 
