@@ -25,7 +25,7 @@ CANARY = "a lighthouse in the fog"
 
 def two_runs(folder: Path) -> TraceSet:
     """Return a loaded set with two runs of one arm, whose prompts and tokens hold a canary."""
-    runs = (make_run(tokens=5, text=CANARY), make_run(tokens=3, decode_ns=40 * MS, text=CANARY))
+    runs = (make_run(tokens=5, small_ns=400_123, text=CANARY), make_run(tokens=3, decode_ns=40 * MS + 7, text=CANARY))
     return load_set(make_set(folder, make_experiment(*runs)))
 
 
@@ -148,7 +148,9 @@ def test_an_otlp_line_is_one_trace_of_one_request(tmp_path: Path) -> None:
 def test_an_otlp_request_has_the_conventions_names(tmp_path: Path) -> None:
     """Token counts are strings of digits, times are seconds, and the start is the run's wall clock."""
     run = make_run(tokens=5)
-    run = msgspec.structs.replace(run, clock=msgspec.structs.replace(run.clock, start_wall_ns=1_790_000_000 * 10**9))
+    run = msgspec.structs.replace(
+        run, clock=msgspec.structs.replace(run.clock, start_wall_ns=1_790_000_000 * 10**9, start_perf_ns=1_000)
+    )
     trace_set = load_set(make_set(tmp_path, make_experiment(run)))
     (line,) = otlp_json_lines(trace_set, select_runs(trace_set)).splitlines()
     (resource,) = json.loads(line)["resourceSpans"]
@@ -156,7 +158,7 @@ def test_an_otlp_request_has_the_conventions_names(tmp_path: Path) -> None:
     facts = {fact["key"]: fact["value"] for fact in root["attributes"]}
     assert {"key": "service.name", "value": {"stringValue": "spanreel"}} in resource["resource"]["attributes"]
     assert root["name"] == "chat test/model"
-    assert root["startTimeUnixNano"] == str(1_790_000_000 * 10**9 + run.requests[0].intended_start_ns)
+    assert root["startTimeUnixNano"] == str(1_790_000_000 * 10**9 - 1_000 + run.requests[0].intended_start_ns)
     assert facts["gen_ai.operation.name"] == {"stringValue": "chat"}
     assert facts["gen_ai.provider.name"] == {"stringValue": "spanreel"}
     assert facts["gen_ai.request.model"] == {"stringValue": "test/model"}
