@@ -72,7 +72,8 @@ def _check_exemplar(runs: list[Run], index: int, request_id: str) -> None:
 def _check_run(experiment: Experiment, run: Run) -> None:
     if run.clock.end_perf_ns < run.clock.start_perf_ns:
         raise TraceError("the run's clock went backwards")
-    _check_steps(run.steps)
+    for steps in run.replica_steps:
+        _check_steps(steps)
     ids = [request.id for request in run.requests]
     if len(set(ids)) != len(ids):
         raise TraceError("two requests of a run share an id")
@@ -102,6 +103,8 @@ def _check_steps(steps: Steps) -> None:
 def _check_request(experiment: Experiment, run: Run, request: Request) -> None:
     if request.intended_start_ns < 0:
         raise TraceError(f"request {request.id}: negative intended start")
+    if not 0 <= request.replica < len(run.replica_steps):
+        raise TraceError(f"request {request.id}: no steps of replica {request.replica}")
     for index, row in enumerate(request.spans):
         _check_row(experiment, request, index, row)
     _check_tokens(run, request)
@@ -132,16 +135,16 @@ def _check_row(experiment: Experiment, request: Request, index: int, row: SpanRo
 
 
 def _check_tokens(run: Run, request: Request) -> None:
-    tokens = request.tokens
+    tokens, steps = request.tokens, run.steps_of(request)
     columns = (tokens.step, tokens.sample_ns, tokens.detok_ns, tokens.write_ns, tokens.recv_gap_ns)
     if {len(column) for column in columns} != {request.num_output_tokens}:
         raise TraceError(f"request {request.id}: token columns are not {request.num_output_tokens} long")
     if request.token_texts is not None and len(request.token_texts) != request.num_output_tokens:
         raise TraceError(f"request {request.id}: token texts are not {request.num_output_tokens}")
     for index, step in enumerate(tokens.step):
-        if not 0 <= step < len(run.steps.start_ns):
+        if not 0 <= step < len(steps.start_ns):
             raise TraceError(f"request {request.id}: token {index} names step {step}, which does not exist")
-        if request.id not in run.steps.request_ids[step]:
+        if request.id not in steps.request_ids[step]:
             raise TraceError(f"request {request.id}: token {index} names step {step}, which did not run it")
     for name in ("step", "sample_ns"):
         column = getattr(tokens, name)

@@ -96,6 +96,8 @@ class Request(Record, frozen=True):
     prompt_text: str | None = None
     token_texts: list[str] | None = None
     """Text of each output token; kept for built-in prompts only."""
+    replica: int = 0
+    """Number of the engine process that served it; its steps are ``Run.steps_of`` the request."""
 
 
 class Steps(Record, frozen=True):
@@ -142,10 +144,22 @@ class Run(Record, frozen=True):
     clock: ClockBlock
     requests: list[Request]
     steps: Steps
+    """Of the first replica, which is the only one unless ``more_steps`` says otherwise."""
     gauges: dict[str, list[int]] = {}
     host: dict[str, int] = {}
     """What else happened on the machine meanwhile: ``steal_ns`` (time that the hypervisor took from all cores),
     ``context_switches``, ``wall_step_ns`` (how far the wall clock was set; durations do not depend on it)."""
+    more_steps: list[Steps] = []
+    """Of the second replica and those after it; each numbers its own steps."""
+
+    @property
+    def replica_steps(self) -> list[Steps]:
+        """The steps of each replica."""
+        return [self.steps, *self.more_steps]
+
+    def steps_of(self, request: Request) -> Steps:
+        """Return the steps of the replica that served a request."""
+        return self.replica_steps[request.replica]
 
 
 class Exemplar(Record, frozen=True):

@@ -111,7 +111,7 @@ def _pieces(experiment: Experiment, run: Run, request: Request) -> Iterator[_Pie
         name = experiment.span_types[row.type].name
         end = row.start_ns + row.duration_ns
         if name == ENGINE:
-            yield from _engine_pieces(run.steps, request, row.start_ns, end)
+            yield from _engine_pieces(run.steps_of(request), request, row.start_ns, end)
         else:
             yield name, row.start_ns, end, None, row.attributes
 

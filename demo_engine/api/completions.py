@@ -21,13 +21,14 @@ from demo_engine.api.metrics import Metrics
 from demo_engine.api.prompts import Prompts
 from demo_engine.api.replica import Replica
 from demo_engine.api.replies import Reply
-from demo_engine.api.router import choose
+from demo_engine.api.router import Router
 from demo_engine.api.stops import StopFinder
 from demo_engine.api.stream import stream_reply
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.api.validation import ChatRequest, CompletionRequest, TokenizeRequest
+from demo_engine.core.config import EngineConfig
 from demo_engine.core.request import SamplingParams
-from demo_engine.recorder.server_trace import StageClock
+from demo_engine.recorder.server_trace import ServerSteps, ServerTokens, ServerTrace, StageClock
 
 DEFAULT_CHAT_TOKENS = 1024
 DEFAULT_COMPLETION_TOKENS = 16
@@ -46,15 +47,15 @@ class Completions:
         metrics: Metrics,
         max_num_queued: int,
         max_prompt_bytes: int,
+        config: EngineConfig,
     ) -> None:
-        self.finished: OrderedDict[str, Generation] = OrderedDict()
+        self.finished: OrderedDict[str, Generation | ServerTrace] = OrderedDict()
         self._model_id = model_id
         self._tokenizer = tokenizer
-        self._replicas = replicas
+        self._router = Router(config, replicas)
         self._metrics = metrics
-        longest = max((replica.config.max_request_tokens for replica in replicas), default=0)
-        self._prompts = Prompts(tokenizer, max_prompt_bytes, longest)
-        self._max_open = sum(replica.config.max_num_seqs for replica in replicas) + max_num_queued
+        self._prompts = Prompts(tokenizer, max_prompt_bytes, config)
+        self._max_open = config.replicas * config.max_num_seqs + max_num_queued
         self._num_open = 0
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
@@ -76,26 +77,35 @@ class Completions:
     async def tokenize(self, request: web.Request) -> web.Response:
         """``POST /tokenize``."""
         body = await read_body(request, TokenizeRequest)
-        self._received(request, body.model or self._model_id)
-        ids = await self._prompts.tokenize(body.prompt)
-        return json_response({"count": len(ids), "max_model_len": self._prompts.max_tokens, "tokens": ids})
+        stages = self._received(request, body.model or self._model_id)
+        ids = await self._prompts.of_any_text(body.prompt, stages)
+        request_id = f"tok-{secrets.token_hex(12)}"
+        reply = {"count": len(ids), "max_model_len": self._prompts.max_tokens, "tokens": ids}
+        response = json_response(reply, headers={"X-Request-Id": request_id})
+        stages.mark("write")
+        self._remember(request_id, _trace_without_engine(request_id, len(ids), stages))
+        return response
 
     async def trace(self, request: web.Request) -> web.Response:
         """``GET /v1/traces/{request_id}``."""
         request_id = request.match_info["request_id"]
-        generation = self.finished.get(request_id)
-        if generation is None:
+        finished = self.finished.get(request_id)
+        if finished is None:
             raise ApiError(404, f"no finished request {request_id!r} is remembered", code="trace_not_found")
-        last = generation.tokens.step[-1] if generation.tokens.step else generation.first_step
-        steps = await generation.replica.steps(generation.first_step, last)
-        return json_response(msgspec.to_builtins(generation.trace(steps)))
+        if isinstance(finished, Generation):
+            last = finished.tokens.step[-1] if finished.tokens.step else finished.first_step
+            steps = await finished.replica.steps(finished.first_step, last)
+            if finished.replica.lost is not None:
+                raise ApiError(404, f"the steps of {request_id!r} went with their engine", code="trace_not_found")
+            finished = finished.trace(steps)
+        return json_response(msgspec.to_builtins(finished))
 
     @contextmanager
     def _admitted(self) -> Iterator[None]:
         """Hold a place; without one the request is refused before anything is read of it."""
         if self._num_open >= self._max_open:
             raise ApiError(429, f"{self._num_open} requests are waiting already", code="queue_full", retry_s=RETRY_S)
-        choose(self._replicas)
+        self._router.ready()
         self._num_open += 1
         try:
             yield
@@ -124,14 +134,14 @@ class Completions:
         param = "messages" if kind == "chat" else "prompt"
         if not prompt_ids:
             raise ApiError(400, "the prompt is empty", param=param, code="invalid_value")
-        replica = choose(self._replicas)
-        stages.mark("route")
+        replica, choice = self._router.choose(prompt_ids)
+        stages.mark("route", attributes=choice)
         limit = replica.config.max_request_tokens
         self._prompts.check_room(len(prompt_ids), _max_tokens(body) or 1, limit, param)
         generation = Generation(
             f"{'chatcmpl' if kind == 'chat' else 'cmpl'}-{secrets.token_hex(12)}",
             stages, replica, prompt_ids, self._tokenizer.detokenizer(),
-            StopFinder(body.stops, replica.config.stop_hold_back),
+            StopFinder(body.stops, replica.config.stop_hold_back), self._router,
         )  # fmt: skip
         reply = Reply(
             generation.id, self._model_id, kind, self._tokenizer.token_bytes,
@@ -144,11 +154,11 @@ class Completions:
             return await _whole_reply(generation, deltas, reply)
         finally:
             await deltas.aclose()
-            self._remember(generation)
+            self._metrics.finished(generation)
+            self._remember(generation.id, generation)
 
-    def _remember(self, generation: Generation) -> None:
-        self._metrics.finished(generation)
-        self.finished[generation.id] = generation
+    def _remember(self, request_id: str, finished: Generation | ServerTrace) -> None:
+        self.finished[request_id] = finished
         if len(self.finished) > MAX_TRACES:
             self.finished.popitem(last=False)
 
@@ -164,6 +174,14 @@ async def _whole_reply(generation: Generation, deltas: AsyncGenerator[Delta, Non
     generation.handed_out(time.perf_counter_ns(), 0)
     generation.stages.mark("write")
     return response
+
+
+def _trace_without_engine(request_id: str, num_tokens: int, stages: StageClock) -> ServerTrace:
+    """Return the trace of a request that was answered by this process alone."""
+    no_steps = ServerSteps(0, {}, [], [], 0)
+    return ServerTrace(
+        request_id, "perf_counter_ns", 0, num_tokens, "stop", stages.spans, ServerTokens(), no_steps
+    )
 
 
 def _max_tokens(body: ChatRequest | CompletionRequest) -> int | None:

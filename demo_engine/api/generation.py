@@ -12,6 +12,7 @@ from demo_engine.api.errors import ApiError
 from demo_engine.api.logprobs import ScoredToken
 from demo_engine.api.replica import Replica, ReplicaLost, TokenEvent
 from demo_engine.api.replies import Ending
+from demo_engine.api.router import Router
 from demo_engine.api.stops import StopFinder
 from demo_engine.core.request import FinishReason, SamplingParams
 from demo_engine.ipc.messages import Aborted, Accepted, Started, StepsReply, Submit
@@ -64,11 +65,14 @@ class Generation:
     prompt_ids: list[int]
     detokenizer: Detokenizer
     stops: StopFinder
+    router: Router | None = None
+    """Finds another replica if this one is lost before the first token."""
     tokens: ServerTokens = field(default_factory=ServerTokens)
     finish_reason: FinishReason = "cancelled"
     first_step: int = 0
     num_cached_tokens: int = 0
     """Tokens of the prompt that were found in the cache."""
+    _was_moved: bool = False
     _queue_start_ns: int = 0
     _prefill_start_ns: int = 0
     _first_token_ns: int = 0
@@ -92,7 +96,8 @@ class Generation:
         Raises:
             ApiError: The engine gave this request up (500), or was lost (503).
         """
-        events = self.replica.submit(Submit(self.id, self.prompt_ids, sampling, priority))
+        message = Submit(self.id, self.prompt_ids, sampling, priority)
+        events = self.replica.submit(message)
         try:
             while True:
                 event = await events.get()
@@ -114,8 +119,8 @@ class Generation:
                         self.finish_reason = "error"
                         raise ApiError(500, event.reason, code="generation_failed")
                     case ReplicaLost():
-                        self.finish_reason = "error"
-                        raise ApiError(503, event.reason, code="engine_lost", retry_s=2)
+                        yield Delta(spans=self._move(event.reason))
+                        events = self.replica.submit(message)
         finally:
             self.replica.cancel(self.id)
 
@@ -155,8 +160,25 @@ class Generation:
         )
         return ServerTrace(
             self.id, "perf_counter_ns", self.replica.bracket_ns, len(self.prompt_ids), self.finish_reason,
-            self.stages.spans, self.tokens, recorded, self.num_cached_tokens,
+            self.stages.spans, self.tokens, recorded, self.num_cached_tokens, self.replica.index,
         )  # fmt: skip
+
+    def _move(self, reason: str) -> tuple[ServerSpan, ...]:
+        """Choose another replica, once: a request that costs a second one its life shall not meet a third.
+
+        Raises:
+            ApiError: A token has been handed out already, or there is no other replica (503).
+        """
+        lost = ApiError(503, reason, code="engine_lost", retry_s=2)
+        try:
+            if self.router is None or self._was_moved or self.tokens.id:
+                raise lost
+            self.replica, choice = self.router.choose(self.prompt_ids)
+        except ApiError:
+            self.finish_reason = "error"
+            raise lost from None
+        self._was_moved = True
+        return self.stages.mark("lost", attributes={"reason": reason}), self.stages.mark("route", attributes=choice)
 
     def _receive(self, event: TokenEvent) -> Delta:
         step = event.step

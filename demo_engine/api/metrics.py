@@ -108,7 +108,7 @@ class Metrics:
 
     def finished(self, generation: Generation) -> None:
         """Count a request that is over."""
-        self._totals[self._replicas.index(generation.replica)].add(generation)
+        self._totals[generation.replica.index].add(generation)
 
     def text(self) -> str:
         """Return all of it."""
@@ -146,6 +146,7 @@ def _write_own(page: _Page, labels: dict[str, str], replica: Replica, totals: _T
     page.add("spanreel_cached_tokens_total", "counter", labels, totals.cached_tokens)
     page.add("spanreel_output_tokens_total", "counter", labels, totals.output_tokens)
     page.add("spanreel_preemptions_total", "counter", labels, replica.gauges.num_preemptions)
+    page.add("spanreel_ready", "gauge", labels, int(replica.is_ready))
     for name in ("running", "waiting", "kv_blocks_used", "kv_blocks_total", "num_steps"):
         page.add(f"spanreel_{name}", "gauge", labels, getattr(replica.gauges, name))
     for name, histogram in totals.histograms():

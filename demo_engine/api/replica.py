@@ -40,8 +40,11 @@ from demo_engine.ipc.messages import (
 )
 
 ENGINE_MODULE = "demo_engine.runner"
-SILENCE_NS = 1_000_000_000
-"""An engine that has not beaten for this long is not ready."""
+LOOK_S = 0.2
+SILENT_LOOKS = 5
+"""An engine that was not heard from between so many looks, a second, is not ready."""
+HANGING_LOOKS = 25
+"""After so many it will not come back by itself."""
 EXIT_GRACE_S = 5.0
 NUM_PINGS = 200
 
@@ -66,9 +69,13 @@ RequestEvent = Accepted | Started | TokenEvent | Aborted | ReplicaLost
 
 
 class Replica(asyncio.Protocol):
-    """An engine process and the requests that it serves."""
+    """An engine process and the requests that it serves.
 
-    def __init__(self, model_folder: Path, config: EngineConfig) -> None:
+    Its silence is counted in looks of the event loop, not in time: while the loop itself was busy it heard nobody.
+    """
+
+    def __init__(self, model_folder: Path, config: EngineConfig, index: int = 0) -> None:
+        self.index = index
         self.config = config
         self.gauges = Beat(0, 0, 0, config.num_kv_blocks, 0)
         self.bracket_ns = 0
@@ -79,15 +86,22 @@ class Replica(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
         self._frames = FrameBuffer()
         self._last_heard_ns = 0
+        self._num_silent_looks = 0
         self._ready_event = asyncio.Event()
         self._requests: dict[str, asyncio.Queue[RequestEvent]] = {}
+        self._running: set[str] = set()
         self._replies: dict[int, asyncio.Future[Pong | StepsReply]] = {}
         self._numbers = itertools.count()
 
     @property
-    def num_requests(self) -> int:
-        """Requests that have been given to it and are not over."""
-        return len(self._requests)
+    def num_running(self) -> int:
+        """Requests that have left its queue and are not over."""
+        return len(self._running)
+
+    @property
+    def num_waiting(self) -> int:
+        """Requests that have been given to it and have not left its queue, as far as it has said."""
+        return len(self._requests) - len(self._running)
 
     @property
     def silent_ms(self) -> int | None:
@@ -105,8 +119,24 @@ class Replica(asyncio.Protocol):
             return self.lost
         if self.ready is None:
             return "the model is being loaded"
-        silent_ns = time.perf_counter_ns() - self._last_heard_ns
-        return f"the engine has been silent for {silent_ns // 1_000_000} ms" if silent_ns >= SILENCE_NS else None
+        if self._num_silent_looks >= SILENT_LOOKS:
+            return f"the engine has been silent for {self.silent_ms} ms"
+        return None
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it has been silent for so long that it must be given up."""
+        return self._num_silent_looks >= HANGING_LOOKS
+
+    def look(self) -> None:
+        """Count a look at it; whoever watches it does so every ``LOOK_S`` seconds."""
+        self._num_silent_looks += 1
+
+    def give_up(self) -> None:
+        """Kill the process, whatever it is doing, and tell everyone who waits."""
+        self._lose(f"the engine has been silent for {self.silent_ms} ms and was given up")
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
 
     async def start(self) -> None:
         """Start the process and wait until its model is loaded.
@@ -152,7 +182,7 @@ class Replica(asyncio.Protocol):
 
     def cancel(self, request_id: str) -> None:
         """Drop a request that nobody waits for; nothing happens if it is over."""
-        if self._requests.pop(request_id, None) is not None:
+        if self._forget(request_id):
             self._send(Cancel(request_id))
 
     async def steps(self, first: int, last: int) -> StepsReply:
@@ -168,6 +198,7 @@ class Replica(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Stamp what was read and pass it on."""
         read_ns = self._last_heard_ns = time.perf_counter_ns()
+        self._num_silent_looks = 0
         for body in self._frames.feed(data):
             self._dispatch(decode_from_engine(body), read_ns)
 
@@ -183,8 +214,9 @@ class Replica(asyncio.Protocol):
                 self._pass_on(message.request_id, message)
             case Aborted():
                 self._pass_on(message.request_id, message)
-                self._requests.pop(message.request_id, None)
+                self._forget(message.request_id)
             case Started():
+                self._running |= self._requests.keys() & message.request_ids
                 for request_id in message.request_ids:
                     self._pass_on(request_id, message)
             case Beat():
@@ -204,11 +236,16 @@ class Replica(asyncio.Protocol):
             event = TokenEvent(token.token_id, token.finish_reason, step, read_ns, token.logprobs)
             self._pass_on(token.request_id, event)
             if token.finish_reason is not None:
-                self._requests.pop(token.request_id, None)
+                self._forget(token.request_id)
 
     def _pass_on(self, request_id: str, event: RequestEvent) -> None:
         if request_id in self._requests:
             self._requests[request_id].put_nowait(event)
+
+    def _forget(self, request_id: str) -> bool:
+        """Strike a request off the list; return whether it was there."""
+        self._running.discard(request_id)
+        return self._requests.pop(request_id, None) is not None
 
     def _send(self, message: ToEngine) -> None:
         if self._transport is not None:
@@ -232,6 +269,7 @@ class Replica(asyncio.Protocol):
         for queue in self._requests.values():
             queue.put_nowait(ReplicaLost(reason))
         self._requests.clear()
+        self._running.clear()
         for future in self._replies.values():
             future.cancel()
         self._replies.clear()

@@ -17,10 +17,10 @@ from aiohttp import web
 from demo_engine.api.app import make_app
 from demo_engine.api.completions import Completions
 from demo_engine.api.connection import Connection
+from demo_engine.api.fleet import Fleet
 from demo_engine.api.front_door import FrontDoor
 from demo_engine.api.guard import Guard
 from demo_engine.api.metrics import Metrics
-from demo_engine.api.replica import Replica
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
 from demo_engine.core.config import EngineConfig
@@ -72,13 +72,14 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(options: ServeOptions) -> int:
     tokenizer = PromptTokenizer(options.model.path / "tokenizer.json")
-    replica = Replica(options.model.path, options.config)
-    metrics = Metrics(options.model.id, [replica], vllm_names=options.vllm_metric_names)
+    fleet = Fleet(options.model.path, options.config)
+    metrics = Metrics(options.model.id, fleet.replicas, vllm_names=options.vllm_metric_names)
     completions = Completions(
-        options.model.id, tokenizer, [replica], metrics, options.max_num_queued, options.max_prompt_bytes
-    )
+        options.model.id, tokenizer, fleet.replicas, metrics, options.max_num_queued, options.max_prompt_bytes,
+        options.config,
+    )  # fmt: skip
     guard = Guard(options.token)
-    app = make_app(guard, completions, metrics, [replica], options.model.id)
+    app = make_app(guard, completions, metrics, fleet.replicas, options.model.id)
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
     await runner.setup()
     loop = asyncio.get_running_loop()
@@ -88,10 +89,10 @@ async def _serve(options: ServeOptions) -> int:
                 host = f"[{options.host}]" if ":" in options.host else options.host
                 say(f"spanreel engine at http://{host}:{port}")
                 say(f"token {options.token}")
-                await _until_stopped(replica, stop)
-                exit_code = 0 if replica.lost is None else 1
+                await _until_stopped(fleet, stop)
+                exit_code = 0 if fleet.is_whole else 1
         finally:
-            await replica.stop()
+            await fleet.stop()
             await runner.cleanup()
     return exit_code
 
@@ -128,20 +129,25 @@ def listening(runner: web.AppRunner, guard: Guard, host: str, port: int) -> Iter
         door.close()
 
 
-async def _until_stopped(replica: Replica, stop: asyncio.Event) -> None:
-    starting = asyncio.create_task(replica.start())
+async def _until_stopped(fleet: Fleet, stop: asyncio.Event) -> None:
+    serving = asyncio.create_task(_keep_serving(fleet))
     stopping = asyncio.create_task(stop.wait())
     try:
-        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not stop.is_set():
-            starting.result()
-            say("ready")
-            await stopping
+            serving.result()
+            await stopping  # a lost engine that is not replaced: its requests are answered with 503
     finally:
-        for task in (starting, stopping):
+        for task in (serving, stopping):
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+
+
+async def _keep_serving(fleet: Fleet) -> None:
+    await fleet.start()
+    say("ready")
+    await fleet.keep()
 
 
 @contextlib.contextmanager

@@ -22,7 +22,12 @@ class PromptTokenizer:
         self.vocab_size = len(self._table)
 
     def encode(self, text: str) -> list[int]:
-        """Return the text's token ids; ``encode_batch`` lets other threads run meanwhile, ``encode`` does not."""
+        """Return the text's token ids; no other thread of this process runs meanwhile."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def encode_beside(self, text: str) -> list[int]:
+        """Return the text's token ids, as a batch of one, which lets other threads run meanwhile."""
         ids: list[int] = self._tokenizer.encode_batch([text], add_special_tokens=False)[0].ids
         return ids
 

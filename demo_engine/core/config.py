@@ -35,6 +35,16 @@ class EngineConfig:
     device: Literal["cpu", "cuda"] = _option("cpu", "where the model runs")
     synchronize_steps: bool = _option(False, "wait for a GPU after each forward pass, so that its time is its own")
     num_threads: int = _option(1, "threads of the runner", low=1)
+    tokenizer_mode: Literal["loop", "thread", "pool"] = _option(
+        "loop", "where prompts are tokenized: on the event loop, in a thread that still stops it, beside it"
+    )
+    tokenizer_workers: int = _option(1, "threads that tokenize, unless the event loop does", low=1)
+    replicas: int = _option(1, "engine processes behind one API process", low=1)
+    routing_policy: Literal["least_loaded", "round_robin", "prefix", "prefix_capped"] = _option(
+        "least_loaded", "which replica serves a request; prefix: the one that served prompts that begin alike"
+    )
+    routing_prefix_blocks: int = _option(4, "blocks at the beginning of a prompt that make it alike", low=1)
+    routing_load_cap: int = _option(8, "prefix_capped: most load (4 x waiting + running) above the least loaded one's")
 
     @property
     def environment(self) -> dict[str, str]:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Literal
 
+from msgspec import structs
+
 from demo_engine.client.records import Call, CallRecord, CallResult, RunPlan, RunResult
 from demo_engine.errors import EngineError
-from demo_engine.recorder.server_trace import ServerSteps, ServerTrace
+from demo_engine.recorder.server_trace import Attributes, ServerSteps, ServerTrace
 from demo_engine.recorder.span_types import span_types
 from traces.schema import ClockBlock, Request, Run, SpanRow, Steps, Tokens
 from traces.storage import canonical_json
@@ -35,14 +37,19 @@ def join_run(plan: RunPlan, result: RunResult, phase: Phase = "measure") -> Run:
     if not servers:
         raise EngineError(f"no request was completed: {result.calls[0].failure}")
     names = {server.request_id: call_id for call_id, server in servers.items()}
-    first_step, steps = _join_steps([server.steps for server in servers.values()], names, zero_ns)
-    requests = [_join_request(call, done, first_step, zero_ns, phase) for call, done in pairs]
-    bracket_ns = next(iter(servers.values())).bracket_ns
+    first_steps, steps = [], []
+    for replica in range(1 + max(server.replica for server in servers.values())):
+        parts = [server.steps for server in servers.values() if server.replica == replica and server.tokens.id]
+        first_step, joined = _join_steps(parts, names, zero_ns)
+        first_steps.append(first_step)
+        steps.append(joined)
+    requests = [_join_request(call, done, first_steps, zero_ns, phase) for call, done in pairs]
+    bracket_ns = max(server.bracket_ns for server in servers.values())
     clock = ClockBlock(result.start_wall_ns, 0, result.end_wall_ns, result.end_perf_ns - zero_ns, bracket_ns)
-    return Run(clock, requests, steps)
+    return Run(clock, requests, steps[0], more_steps=steps[1:])
 
 
-def _join_request(call: Call, done: CallResult, first_step: int, zero_ns: int, phase: Phase) -> Request:
+def _join_request(call: Call, done: CallResult, first_steps: list[int], zero_ns: int, phase: Phase) -> Request:
     client, server = done.client, done.server
     start_ns = client.intended_start_ns
     if server is None:
@@ -53,7 +60,7 @@ def _join_request(call: Call, done: CallResult, first_step: int, zero_ns: int, p
         )  # fmt: skip
     received_ns = [start_ns, *(client.event_ns[event] for event in server.tokens.event)]
     tokens = Tokens(
-        step=[step - first_step for step in server.tokens.step],
+        step=[step - first_steps[server.replica] for step in server.tokens.step],
         sample_ns=[at - start_ns for at in server.tokens.sample_ns],
         detok_ns=[at - start_ns for at in server.tokens.detok_ns],
         write_ns=[at - start_ns for at in server.tokens.write_ns],
@@ -66,7 +73,7 @@ def _join_request(call: Call, done: CallResult, first_step: int, zero_ns: int, p
         finish_reason=server.finish_reason, spans=_join_spans(client, server), tokens=tokens,
         token_ids_sha256=hashlib.sha256(canonical_json(server.tokens.id)).hexdigest(),
         prompt_text=call.prompt if call.keep_text else None,
-        token_texts=server.tokens.text if call.keep_text else None,
+        token_texts=server.tokens.text if call.keep_text else None, replica=server.replica,
     )  # fmt: skip
 
 
@@ -76,12 +83,9 @@ def _join_spans(client: CallRecord, server: ServerTrace) -> list[SpanRow]:
     ends.append(("request", server.spans[0].start_ns))
     ends += [(span.name, span.start_ns + span.duration_ns) for span in server.spans]
     ends.append(("response", client.end_ns))
-    attributes = {span.name: span.attributes for span in server.spans}
     rows = _touching(ends, client.intended_start_ns, server.request_id)
-    return [
-        SpanRow(row.type, row.parent, row.start_ns, row.duration_ns, attributes.get(name, {}))
-        for row, (name, _) in zip(rows, ends, strict=True)
-    ]
+    attributes: list[Attributes] = [{}, {}, {}, *(span.attributes for span in server.spans), {}]
+    return [structs.replace(row, attributes=found) for row, found in zip(rows, attributes, strict=True)]
 
 
 def _join_failed(client: CallRecord, failure: str) -> list[SpanRow]:
@@ -108,7 +112,7 @@ def _touching(ends: Iterable[tuple[str, int]], start_ns: int, request_id: str) -
 
 
 def _join_steps(parts: list[ServerSteps], names: dict[str, str], zero_ns: int) -> tuple[int, Steps]:
-    """Lay the parts over one another; return the first step's number and all steps.
+    """Lay one replica's parts over one another; return the first step's number and all steps.
 
     Raises:
         EngineError: The parts leave a hole, or the server no longer had them.
@@ -116,6 +120,8 @@ def _join_steps(parts: list[ServerSteps], names: dict[str, str], zero_ns: int) -
     rows: dict[int, tuple[ServerSteps, int]] = {}
     for part in parts:
         rows |= {part.first + offset: (part, offset) for offset in range(len(part.request_ids))}
+    if not parts:
+        return 0, Steps()  # the engine had no part in the run
     numbers = sorted(rows)
     if not numbers or numbers != list(range(numbers[0], numbers[-1] + 1)):
         raise EngineError("the server's record of steps has a hole; make the run shorter")
@@ -124,9 +130,11 @@ def _join_steps(parts: list[ServerSteps], names: dict[str, str], zero_ns: int) -
         return [part.columns[name][offset] for part, offset in rows.values()]
 
     rows = {number: rows[number] for number in numbers}
+    mask_ns = column("mask_ns")
     return numbers[0], Steps(
         start_ns=[at - zero_ns for at in column("start_ns")],
-        **{name: column(name) for name in parts[0].columns if name != "start_ns"},
+        **{name: column(name) for name in parts[0].columns if name not in ("start_ns", "mask_ns")},
+        mask_ns=mask_ns if any(mask_ns) else [],
         request_ids=[[names.get(i, i) for i in part.request_ids[offset]] for part, offset in rows.values()],
         preempted_ids=[[names.get(i, i) for i in part.preempted_ids[offset]] for part, offset in rows.values()],
         kv_blocks_total=parts[0].kv_blocks_total,

@@ -65,6 +65,8 @@ class ServerTrace(msgspec.Struct, frozen=True):
     tokens: ServerTokens
     steps: ServerSteps
     num_cached_tokens: int = 0
+    replica: int = 0
+    """Whose steps these are."""
 
 
 class StageClock:

@@ -16,6 +16,7 @@ from demo_engine.api.front_door import is_plain_probe
 from demo_engine.api.guard import OPEN_PATHS, Guard
 from demo_engine.api.metrics import Metrics
 from demo_engine.api.server import listening
+from demo_engine.core.config import EngineConfig
 
 TOKEN = "right-token"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
@@ -28,7 +29,7 @@ PATHS = (
 def make_idle_app(guard: Guard) -> web.Application:
     """Return the application without an engine behind it."""
     metrics = Metrics("m", [])
-    return make_app(guard, Completions("m", None, [], metrics, 4, 1000), metrics, [], "m")
+    return make_app(guard, Completions("m", None, [], metrics, 4, 1000, EngineConfig()), metrics, [], "m")
 
 
 def on_server(check):

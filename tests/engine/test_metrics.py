@@ -12,7 +12,7 @@ from demo_engine.api.metrics import Histogram, Metrics
 from demo_engine.core.config import EngineConfig
 from demo_engine.ipc.messages import Beat
 
-REPLICA = SimpleNamespace(config=EngineConfig(num_kv_blocks=8), gauges=Beat(2, 3, 4, 8, 5, 6))
+REPLICA = SimpleNamespace(index=0, is_ready=True, config=EngineConfig(num_kv_blocks=8), gauges=Beat(2, 3, 4, 8, 5, 6))
 TIMES = GenerationTimes(0.01, 0.2, 0.3, 0.25, 0.6, [0.1, 0.2])
 
 
@@ -68,7 +68,9 @@ def test_names_of_vllm_stand_there_only_when_asked_for():
 
 def test_replicas_are_told_apart():
     """Each has its own lines under one type line, as the format demands."""
-    metrics = Metrics("m", [REPLICA, SimpleNamespace(config=REPLICA.config, gauges=Beat(0, 0, 0, 8, 0))])
+    idle = SimpleNamespace(index=1, is_ready=False, config=REPLICA.config, gauges=Beat(0, 0, 0, 8, 0))
+    metrics = Metrics("m", [REPLICA, idle])
     text = metrics.text()
     assert text.count("# TYPE spanreel_running gauge\n") == 1
     assert 'spanreel_running{replica="0"} 2\nspanreel_running{replica="1"} 0\n' in text
+    assert 'spanreel_ready{replica="0"} 1\nspanreel_ready{replica="1"} 0\n' in text
