@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from demo_engine.api.errors import ApiError
+from demo_engine.api.schemas import ResponseFormat
 from demo_engine.api.template import Message
 
 MAX_MESSAGES = 256
@@ -74,11 +75,11 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Lower is served earlier, if the engine schedules by priority."""
     ignore_eos: bool | None = None
     """Go on to ``max_tokens`` whatever the model says."""
+    response_format: ResponseFormat | None = None
     n: Any = None
     logit_bias: Any = None
     tools: Any = None
     functions: Any = None
-    response_format: Any = None
     chat_template: Any = None
     best_of: Any = None
     echo: Any = None
@@ -134,7 +135,6 @@ _NEUTRAL: dict[str, tuple[Any, ...]] = {
     "logit_bias": ({},),
     "tools": ([],),
     "functions": ([],),
-    "response_format": ({"type": "text"},),
     "chat_template": (),
     "best_of": (1,),
     "echo": (False,),

@@ -52,7 +52,7 @@ def test_what_steers_the_sampling_is_read():
     ("field", "value"),
     [
         ("n", 2), ("echo", True), ("suffix", "x"), ("chat_template", "{{ 1 }}"), ("functions", [{}]),
-        ("tools", [{}]), ("response_format", {"type": "json_object"}), ("logit_bias", {"5": 1}), ("best_of", 2),
+        ("tools", [{}]), ("logit_bias", {"5": 1}), ("best_of", 2),
     ],
 )  # fmt: skip
 def test_a_value_that_is_not_supported_is_refused_by_name(field, value):
