@@ -13,6 +13,7 @@ UNATTRIBUTED_FLOOR_NS = 1_000_000
 UNATTRIBUTED_SHARE = {"one-request": 0.01}
 UNATTRIBUTED_SHARE_ELSEWHERE = 0.03
 COLUMN_LIMIT = 1_000_000
+_OPTIONAL_COLUMNS = frozenset({"mask_ns"})
 
 
 def check_experiment(experiment: Experiment, where: Path) -> None:
@@ -83,7 +84,7 @@ def _check_run(experiment: Experiment, run: Run) -> None:
 
 def _check_steps(steps: Steps) -> None:
     columns = {name: getattr(steps, name) for name in Steps.__struct_fields__ if isinstance(getattr(steps, name), list)}
-    lengths = {name: len(column) for name, column in columns.items()}
+    lengths = {name: len(column) for name, column in columns.items() if column or name not in _OPTIONAL_COLUMNS}
     if len(set(lengths.values())) > 1:
         raise TraceError(f"step columns differ in length: {lengths}")
     if lengths["start_ns"] > COLUMN_LIMIT:

@@ -124,6 +124,8 @@ class Steps(Record, frozen=True):
     weight_bytes: list[int] = []
     kv_bytes: list[int] = []
     flops: list[int] = []
+    mask_ns: list[int] = []
+    """The part of ``sample_ns`` that grammars took; empty where no request had one."""
     kv_blocks_total: int = 0
 
 

@@ -147,8 +147,11 @@ class Completions:
             generation.id, self._model_id, kind, self._tokenizer.token_bytes,
             with_usage=body.wants_usage, with_logprobs=body.num_logprobs is not None,
         )  # fmt: skip
-        deltas = generation.run(_sampling(body, limit - len(prompt_ids)), body.priority or 0)
+        sampling = _sampling(body, limit - len(prompt_ids))
+        deltas = generation.run(sampling, body.priority or 0)
         try:
+            if sampling.json_schema is not None:
+                await anext(deltas)  # a schema that the engine refuses is answered with 400, before a stream is opened
             if body.stream:
                 return await stream_reply(request, generation, deltas, reply)
             return await _whole_reply(generation, deltas, reply)
@@ -179,9 +182,7 @@ async def _whole_reply(generation: Generation, deltas: AsyncGenerator[Delta, Non
 def _trace_without_engine(request_id: str, num_tokens: int, stages: StageClock) -> ServerTrace:
     """Return the trace of a request that was answered by this process alone."""
     no_steps = ServerSteps(0, {}, [], [], 0)
-    return ServerTrace(
-        request_id, "perf_counter_ns", 0, num_tokens, "stop", stages.spans, ServerTokens(), no_steps
-    )
+    return ServerTrace(request_id, "perf_counter_ns", 0, num_tokens, "stop", stages.spans, ServerTokens(), no_steps)
 
 
 def _max_tokens(body: ChatRequest | CompletionRequest) -> int | None:
@@ -203,4 +204,5 @@ def _sampling(body: ChatRequest | CompletionRequest, room: int) -> SamplingParam
         frequency_penalty=body.frequency_penalty or 0.0,
         repetition_penalty=body.repetition_penalty or 1.0,
         logprobs=body.num_logprobs,
+        json_schema=None if body.response_format is None else body.response_format.schema_text(),
     )

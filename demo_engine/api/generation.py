@@ -17,6 +17,7 @@ from demo_engine.api.stops import StopFinder
 from demo_engine.core.request import FinishReason, SamplingParams
 from demo_engine.ipc.messages import Aborted, Accepted, Started, StepsReply, Submit
 from demo_engine.recorder.server_trace import (
+    Attributes,
     ServerSpan,
     ServerSteps,
     ServerTokens,
@@ -94,7 +95,7 @@ class Generation:
         """Submit the request and yield what happens; leaving early cancels it.
 
         Raises:
-            ApiError: The engine gave this request up (500), or was lost (503).
+            ApiError: The engine refused this request (400), gave it up (500), or was lost (503).
         """
         message = Submit(self.id, self.prompt_ids, sampling, priority)
         events = self.replica.submit(message)
@@ -103,9 +104,7 @@ class Generation:
                 event = await events.get()
                 match event:
                     case Accepted():
-                        self.first_step = event.step
-                        self._queue_start_ns = event.read_ns
-                        yield Delta(spans=(self.stages.mark("submit", event.read_ns),))
+                        yield Delta(spans=self._accept(event))
                     case Started():
                         self._prefill_start_ns = event.start_ns
                         self.num_cached_tokens = event.num_cached_tokens[event.request_ids.index(self.id)]
@@ -117,7 +116,7 @@ class Generation:
                             return
                     case Aborted():
                         self.finish_reason = "error"
-                        raise ApiError(500, event.reason, code="generation_failed")
+                        raise _failure(event)
                     case ReplicaLost():
                         yield Delta(spans=self._move(event.reason))
                         events = self.replica.submit(message)
@@ -180,6 +179,19 @@ class Generation:
         self._was_moved = True
         return self.stages.mark("lost", attributes={"reason": reason}), self.stages.mark("route", attributes=choice)
 
+    def _accept(self, event: Accepted) -> tuple[ServerSpan, ...]:
+        self.first_step = event.step
+        submit = self.stages.mark("submit", event.read_ns)
+        grammar = event.grammar
+        if grammar is None:
+            self._queue_start_ns = event.read_ns
+            return (submit,)
+        self._queue_start_ns = grammar.ready_ns
+        attributes: Attributes = {
+            "tables_ns": grammar.tables_ns, "compile_ns": grammar.compile_ns, "is_cached": grammar.is_cached,
+        }  # fmt: skip
+        return submit, self.stages.mark("grammar", grammar.ready_ns, attributes)
+
     def _receive(self, event: TokenEvent) -> Delta:
         step = event.step
         is_first = not self.tokens.id
@@ -222,7 +234,7 @@ class Generation:
             return text, "stop"
         if event.finish_reason is not None:
             text += self.stops.finish()
-        return text, event.finish_reason
+        return text, "stop" if event.finish_reason == "complete" else event.finish_reason
 
     def _tell(self, text: str, finish_reason: FinishReason | None) -> tuple[ScoredToken, ...]:
         """Return the scored tokens that go out with this text."""
@@ -237,6 +249,12 @@ class Generation:
         while self._num_whole < len(self._ends) and (is_last or self._ends[self._num_whole] <= self._num_shown):
             self.tokens.detok_ns[self._num_whole] = ready_ns
             self._num_whole += 1
+
+
+def _failure(event: Aborted) -> ApiError:
+    if event.is_refusal:
+        return ApiError(400, event.reason, param="response_format", code="invalid_value")
+    return ApiError(500, event.reason, code="generation_failed")
 
 
 def _span(name: str, start_ns: int, end_ns: int) -> ServerSpan:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from demo_engine.core.config import EngineConfig
-from demo_engine.core.request import FinishReason, TokenLogprobs
+from demo_engine.core.request import LastTokenReason, TokenLogprobs
 from demo_engine.errors import EngineError
 from demo_engine.ipc.messages import (
     Aborted,
@@ -53,7 +53,7 @@ class TokenEvent(msgspec.Struct, frozen=True):
     """A token of one request, the step that made it, and when the API process read it."""
 
     token_id: int
-    finish_reason: FinishReason | None
+    finish_reason: LastTokenReason | None
     step: Tokens
     read_ns: int
     logprobs: TokenLogprobs | None = None
