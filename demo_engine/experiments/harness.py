@@ -22,7 +22,7 @@ from traces import SCHEMA_VERSION, Experiment, Run
 from traces.check import unattributed_faults
 from traces.schema import Arm
 
-MIN_ROUNDS, MIN_QUICK_ROUNDS = 3, 1
+MIN_ROUNDS, MIN_QUICK_ROUNDS = 4, 1
 FIRST_SEED, WARMUP_SEED = 1, 1_000_000
 WALL_STEP_LIMIT_NS = 5_000_000
 _COMMON_SETTINGS = {"connection": "new for each request", "temperature": 0, "ignore_eos": True}

@@ -46,7 +46,7 @@ class ExperimentPlan:
     num_rounds: int
     """Runs of each arm; the arms alternate from run to run."""
     budget_s: float
-    """No round begins after this much time; three are made in any case, with ``--quick`` one."""
+    """No round begins after this much time; four are made in any case, with ``--quick`` one."""
     num_warmups: int = 1
     """Runs of each arm before the first that counts; they stay in the file, marked."""
 

@@ -52,16 +52,16 @@ def test_the_exemplar_is_the_run_in_the_middle():
     assert sorted(times).index(times[arm.exemplar.run - 1]) == 1
 
 
-def test_time_stops_it_but_not_before_three_rounds(monkeypatch):
-    """When the budget is used up no round begins; three are made in any case, one with ``quick``."""
+def test_time_stops_it_but_not_before_four_rounds(monkeypatch):
+    """When the budget is used up no round begins; four are made in any case, one with ``quick``."""
     clock = itertools.count(step=10.0)
     monkeypatch.setattr(harness.time, "monotonic", lambda: next(clock))
     stopped = measure(make_experiment_plan(num_rounds=50, budget_s=1.0), KnownEngines(), nothing)
-    assert (stopped.workload["rounds"], stopped.workload["stopped_by"]) == (3, "time")
+    assert (stopped.workload["rounds"], stopped.workload["stopped_by"]) == (4, "time")
     quick = measure(make_experiment_plan(num_rounds=50, budget_s=1.0), KnownEngines(), nothing, quick=True)
     assert (quick.workload["rounds"], quick.workload["stopped_by"]) == (1, "time")
-    full = measure(make_experiment_plan(num_rounds=4, budget_s=1e9), KnownEngines(), nothing)
-    assert (full.workload["rounds"], full.workload["stopped_by"]) == (4, "rounds")
+    full = measure(make_experiment_plan(num_rounds=5, budget_s=1e9), KnownEngines(), nothing)
+    assert (full.workload["rounds"], full.workload["stopped_by"]) == (5, "rounds")
 
 
 def test_an_arm_stores_its_whole_engine_and_what_it_varies():

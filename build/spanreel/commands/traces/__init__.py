@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from spanreel.commands.traces.check import check_sets
+from spanreel.commands.traces.claims import show_claims
 from spanreel.commands.traces.diff import diff_sets
 from spanreel.commands.traces.export import export_set
 from spanreel.commands.traces.listing import list_sets
@@ -19,5 +20,5 @@ def command() -> None:
     """
 
 
-for _verb in (list_sets, show_set, diff_sets, check_sets, export_set):
+for _verb in (list_sets, show_set, show_claims, diff_sets, check_sets, export_set):
     command.add_command(_verb)

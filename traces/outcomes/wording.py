@@ -1,0 +1,29 @@
+"""Outcomes in words."""
+
+from __future__ import annotations
+
+from traces.outcomes.claim import Outcome
+from traces.wording import total
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """Return one line: what was compared, both medians and the events that they stand on, and what follows."""
+    claim, unit = outcome.claim, outcome.claim.metric.unit
+    unsteady = "" if outcome.is_stable or outcome.verdict == "too few to say" else ", unstable"
+    return (
+        f"{claim.role} {claim.metric.name.replace('_', ' ')}: "
+        f"{claim.first} {value_words(outcome.first, unit)} (n={outcome.num_first}), "
+        f"{claim.second} {value_words(outcome.second, unit)} (n={outcome.num_second}), "
+        f"expected {claim.expected}: {outcome.verdict}{unsteady}"
+    )
+
+
+def value_words(value: float, unit: str) -> str:
+    """Return a metric's value with its unit."""
+    if unit == "ns":
+        return total(round(value))
+    if unit == "share":
+        return f"{value:.1%}"
+    if unit == "bytes":
+        return f"{value / 1e6:.1f} MB"
+    return f"{value:.4g} {unit}"
