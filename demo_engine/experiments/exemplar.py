@@ -7,6 +7,7 @@ from statistics import median
 from traces import Experiment, Request, Run, TraceError, request_path
 from traces.metrics import e2e_ns
 from traces.outcomes import METRICS
+from traces.outcomes.wording import metric_words
 from traces.schema import Exemplar
 
 
@@ -24,7 +25,7 @@ def choose_exemplar(experiment: Experiment, runs: list[Run]) -> Exemplar:
     if not candidates:
         raise TraceError(f"{experiment.id}: no measured run has a completed subject")
     name = experiment.prediction.metric
-    words = "E2E" if name not in METRICS else name.replace("_", " ")
+    words = metric_words(name if name in METRICS else "e2e")
     ordered = sorted(candidates, key=lambda index: _value(experiment, runs[index]))
     chosen = ordered[(len(ordered) - 1) // 2]
     subjects = sorted(_subjects(runs[chosen]), key=lambda request: _e2e_ns(experiment, runs[chosen], request))

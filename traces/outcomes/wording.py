@@ -6,12 +6,20 @@ from traces.outcomes.claim import Outcome
 from traces.wording import total
 
 
+_SHORT = {"e2e": "E2E", "ttft": "TTFT", "tpot": "time per token"}
+
+
+def metric_words(name: str) -> str:
+    """Return a metric's name as a reader knows it: ``TTFT``, ``worst gap``."""
+    return _SHORT.get(name, name.replace("_", " "))
+
+
 def outcome_line(outcome: Outcome) -> str:
     """Return one line: what was compared, both medians and the events that they stand on, and what follows."""
     claim, unit = outcome.claim, outcome.claim.metric.unit
     unsteady = "" if outcome.is_stable or outcome.verdict == "too few to say" else ", unstable"
     return (
-        f"{claim.role} {claim.metric.name.replace('_', ' ')}: "
+        f"{claim.role} {metric_words(claim.metric.name)}: "
         f"{claim.first} {value_words(outcome.first, unit)} (n={outcome.num_first}), "
         f"{claim.second} {value_words(outcome.second, unit)} (n={outcome.num_second}), "
         f"expected {claim.expected}: {outcome.verdict}{unsteady}"
