@@ -69,13 +69,13 @@ def profile(options: ProfileOptions) -> int:
     if not done and options.only:
         recording.take_over()
     elif done:
-        say(f"going on with {recording.folder.name}: {len(done)} experiments are measured already")
+        say(f"going on with {recording.folder.name}: measured already: {', '.join(done)}")
     context = _context(recording.header, config, folder, quick=options.quick)
     try:
         with Engines(model, folder.id) as engines:
             failed = _measure_all([e for e in entries if e.file not in done], context, engines, recording)
     except KeyboardInterrupt:
-        say(f"{len(recording.header.files)} finished experiments are kept; the same command goes on from there")
+        say(f"kept: {', '.join(sorted(recording.header.files)) or 'nothing yet'}; the same command goes on from there")
         raise
     if not recording.header.files:
         raise EngineError("no experiment could be measured")

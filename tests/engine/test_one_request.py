@@ -23,7 +23,7 @@ def recorded(tmp_path_factory):
     """A set of three runs an arm, as ``profile --quick`` writes it."""
     out = tmp_path_factory.mktemp("recorded")
     done = subprocess.run(
-        [sys.executable, "-m", "demo_engine", "profile", "--out", str(out), "--set", "quick", "--quick", "--anyway"],
+        [sys.executable, "-m", "demo_engine", "profile", "--only", "one-request", "--out", str(out), "--set", "quick", "--quick", "--anyway"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
