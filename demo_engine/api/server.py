@@ -28,6 +28,7 @@ from demo_engine.errors import UsageError
 from demo_engine.weights import ModelFolder
 
 DRAIN_S = 2.0
+MAX_REPLICAS = 8
 STDIN = 0
 
 
@@ -52,7 +53,7 @@ def serve(options: ServeOptions) -> int:
     """Serve until a signal asks to stop; returns the exit code, 1 if the engine was lost meanwhile.
 
     Raises:
-        UsageError: The address is not this machine's own, or the port is taken.
+        UsageError: The address is not this machine's own, the port is taken, or the replicas are too many.
         EngineError: The engine cannot load the model.
     """
     if options.host != "localhost" and not _is_loopback(options.host):
@@ -60,6 +61,8 @@ def serve(options: ServeOptions) -> int:
             f"host {options.host!r} is reachable from outside, without encryption; "
             "keep 127.0.0.1 and use a tunnel: ssh -L PORT:127.0.0.1:PORT"
         )
+    if options.config.replicas > MAX_REPLICAS:
+        raise UsageError(f"--replicas {options.config.replicas}: one server runs at most {MAX_REPLICAS}")
     return asyncio.run(_serve(options))
 
 

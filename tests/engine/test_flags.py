@@ -32,6 +32,9 @@ def parse(arguments: list[str]) -> dict:
         scheduling_policy=st.sampled_from(["fcfs", "priority"]), enable_chunked_prefill=st.booleans(),
         long_prefill_token_threshold=NUMBERS, enable_prefix_caching=st.booleans(), batch_invariant=st.booleans(),
         device=st.sampled_from(["cpu", "cuda"]), synchronize_steps=st.booleans(), num_threads=NUMBERS,
+        tokenizer_mode=st.sampled_from(["loop", "thread", "pool"]), replicas=NUMBERS,
+        routing_policy=st.sampled_from(["least_loaded", "round_robin", "prefix", "prefix_capped"]),
+        routing_load_cap=NUMBERS,
     )
 )  # fmt: skip
 def test_a_configuration_survives_its_own_flags(config):

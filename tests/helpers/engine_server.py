@@ -81,12 +81,12 @@ def chat_body(server: RunningServer, **fields) -> dict:
     return {"model": server.model, "messages": QUESTION, "temperature": 0, "max_tokens": 12} | fields
 
 
-def open_stream(server: RunningServer, body: dict) -> socket.socket:
+def open_stream(server: RunningServer, body: dict, path: str = "/v1/chat/completions") -> socket.socket:
     """Send a request over a raw socket and return when the reply's first bytes are here."""
     host, port = server.url.removeprefix("http://").split(":")
     connection = socket.create_connection((host, int(port)))
     data = msgspec.json.encode(body)
-    lines = ["POST /v1/chat/completions HTTP/1.1", f"Host: {host}:{port}", f"Content-Length: {len(data)}"]
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}:{port}", f"Content-Length: {len(data)}"]
     lines += [f"{name}: {value}" for name, value in server.headers.items()]
     connection.sendall("\r\n".join([*lines, "", ""]).encode() + data)
     if body.get("stream"):
