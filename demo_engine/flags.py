@@ -1,4 +1,4 @@
-"""The engine's settings as flags of a command line, made from ``EngineConfig`` itself so that none is forgotten."""
+"""Settings as flags of a command line, made from the dataclass that holds them so that none is forgotten."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ MAX_NUMBER = 2**31 - 1
 _SHORT = {"num_threads": "--threads"}
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(
+    parser: argparse.ArgumentParser, config: type = EngineConfig, title: str = "settings of the engine"
+) -> None:
     """Add a flag for each setting; those that are not given leave no trace in the parsed options."""
-    group = parser.add_argument_group("settings of the engine")
-    types = get_type_hints(EngineConfig)
-    for field in dataclasses.fields(EngineConfig):
+    group = parser.add_argument_group(title)
+    types = get_type_hints(config)
+    for field in dataclasses.fields(config):
         names = [f"--{field.name.replace('_', '-')}"]
         if field.name in _SHORT:
             names.insert(0, _SHORT[field.name])
@@ -29,9 +31,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         )  # fmt: skip
 
 
-def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+def given_settings(options: argparse.Namespace, config: type = EngineConfig) -> dict[str, Any]:
     """Return the settings that were given as flags."""
-    fields = dataclasses.fields(EngineConfig)
+    fields = dataclasses.fields(config)
     return {field.name: getattr(options, field.name) for field in fields if hasattr(options, field.name)}
 
 
@@ -51,7 +53,7 @@ def make_config(settings: Mapping[str, Any], model_limit: int) -> EngineConfig:
     return config
 
 
-def arguments_for(config: EngineConfig) -> list[str]:
+def arguments_for(config: Any) -> list[str]:
     """Return the flags that give exactly these settings."""
     arguments = []
     for name, value in dataclasses.asdict(config).items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 
-def _option(default: Any, meaning: str, low: int = 0) -> Any:
+def option(default: Any, meaning: str, low: int = 0) -> Any:
     """Describe a setting: its default, what it does, and the least value of a number."""
     return field(default=default, metadata={"meaning": meaning, "low": low})
 
@@ -18,33 +18,33 @@ class EngineConfig:
     Prefix caching is off unless asked for: otherwise the second of two equal measurements would find its own prompt.
     """
 
-    block_size: int = _option(16, "tokens in a KV-cache block", low=1)
-    num_kv_blocks: int = _option(1024, "size of the KV-cache pool in blocks (vLLM: num_gpu_blocks_override)", low=1)
-    max_num_seqs: int = _option(8, "most requests that run in one step", low=1)
-    max_num_batched_tokens: int = _option(2048, "token budget of one step", low=1)
-    max_model_len: int = _option(8192, "most tokens of a request, prompt and output together", low=2)
-    batching: Literal["continuous", "static"] = _option("continuous", "static: admit when the last batch is over")
-    scheduling_policy: Literal["fcfs", "priority"] = _option("fcfs", "who is served first, and preempted last")
-    enable_chunked_prefill: bool = _option(True, "spread a prompt over several steps where it does not fit into one")
-    long_prefill_token_threshold: int = _option(0, "most tokens of one prompt in a step, its chunk; 0: the budget")
-    enable_prefix_caching: bool = _option(False, "reuse blocks of prompts that begin alike")
-    batch_invariant: bool = _option(True, "the same bits in any batch; without, a faster product for a single token")
-    stop_hold_back: Literal["match", "fixed"] = _option("match", "fixed: hold text back even if no stop string begins")
-    tokens_per_frame: int = _option(1, "tokens of a reply in one server-sent event", low=1)
-    grammar_tables: Literal["first_use", "startup"] = _option("first_use", "when to make the tables for JSON schemas")
-    device: Literal["cpu", "cuda"] = _option("cpu", "where the model runs")
-    synchronize_steps: bool = _option(False, "wait for a GPU after each forward pass, so that its time is its own")
-    num_threads: int = _option(1, "threads of the runner", low=1)
-    tokenizer_mode: Literal["loop", "thread", "pool"] = _option(
+    block_size: int = option(16, "tokens in a KV-cache block", low=1)
+    num_kv_blocks: int = option(1024, "size of the KV-cache pool in blocks (vLLM: num_gpu_blocks_override)", low=1)
+    max_num_seqs: int = option(8, "most requests that run in one step", low=1)
+    max_num_batched_tokens: int = option(2048, "token budget of one step", low=1)
+    max_model_len: int = option(8192, "most tokens of a request, prompt and output together", low=2)
+    batching: Literal["continuous", "static"] = option("continuous", "static: admit when the last batch is over")
+    scheduling_policy: Literal["fcfs", "priority"] = option("fcfs", "who is served first, and preempted last")
+    enable_chunked_prefill: bool = option(True, "spread a prompt over several steps where it does not fit into one")
+    long_prefill_token_threshold: int = option(0, "most tokens of one prompt in a step, its chunk; 0: the budget")
+    enable_prefix_caching: bool = option(False, "reuse blocks of prompts that begin alike")
+    batch_invariant: bool = option(True, "the same bits in any batch; without, a faster product for a single token")
+    stop_hold_back: Literal["match", "fixed"] = option("match", "fixed: hold text back even if no stop string begins")
+    tokens_per_frame: int = option(1, "tokens of a reply in one server-sent event", low=1)
+    grammar_tables: Literal["first_use", "startup"] = option("first_use", "when to make the tables for JSON schemas")
+    device: Literal["cpu", "cuda"] = option("cpu", "where the model runs")
+    synchronize_steps: bool = option(False, "wait for a GPU after each forward pass, so that its time is its own")
+    num_threads: int = option(1, "threads of the runner", low=1)
+    tokenizer_mode: Literal["loop", "thread", "pool"] = option(
         "loop", "where prompts are tokenized: on the event loop, in a thread that still stops it, beside it"
     )
-    tokenizer_workers: int = _option(1, "threads that tokenize, unless the event loop does", low=1)
-    replicas: int = _option(1, "engine processes behind one API process", low=1)
-    routing_policy: Literal["least_loaded", "round_robin", "prefix", "prefix_capped"] = _option(
+    tokenizer_workers: int = option(1, "threads that tokenize, unless the event loop does", low=1)
+    replicas: int = option(1, "engine processes behind one API process", low=1)
+    routing_policy: Literal["least_loaded", "round_robin", "prefix", "prefix_capped"] = option(
         "least_loaded", "which replica serves a request; prefix: the one that served prompts that begin alike"
     )
-    routing_prefix_blocks: int = _option(4, "blocks at the beginning of a prompt that make it alike", low=1)
-    routing_load_cap: int = _option(8, "prefix_capped: most load (4 x waiting + running) above the least loaded one's")
+    routing_prefix_blocks: int = option(4, "blocks at the beginning of a prompt that make it alike", low=1)
+    routing_load_cap: int = option(8, "prefix_capped: most load (4 x waiting + running) above the least loaded one's")
 
     @property
     def environment(self) -> dict[str, str]:

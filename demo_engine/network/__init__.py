@@ -1,0 +1,1 @@
+"""What may stand between client and server: an emulated link, and a reverse proxy. Neither does unless asked for."""
