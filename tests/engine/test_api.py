@@ -125,7 +125,8 @@ def test_live_spans_travel_as_comments_in_order(server):
     stages = spans[:6]
     for earlier, later in itertools.pairwise(stages):
         assert earlier["start_ns"] + earlier["duration_ns"] == later["start_ns"]
-    assert all(set(span) == {"name", "component", "start_ns", "duration_ns"} for span in spans)
+    assert all(set(span) - {"attributes"} == {"name", "component", "start_ns", "duration_ns"} for span in spans)
+    assert {"policy", "replica", "reason"} < set(next(span["attributes"] for span in spans if span["name"] == "route"))
 
 
 def test_without_the_header_there_is_no_comment(server):
