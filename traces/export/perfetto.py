@@ -1,6 +1,6 @@
 """The Chrome trace-event format, which Perfetto and ``chrome://tracing`` open.
 
-One process a run: a track with the engine's steps, a track for each request, and counters. All events of a track are
+One process a run: a track with each replica's steps, a track for each request, and counters. All events of a track are
 complete events (``X``) that nest, and begin with the outermost. Times are µs from the run's zero, with three decimals.
 """
 
@@ -17,7 +17,7 @@ from traces.schema import Steps
 from traces.storage import TraceSet, canonical_json
 
 ENGINE_TRACK = 1
-FIRST_REQUEST_TRACK = 2
+"""Of the first replica; those of the others follow it, then the requests."""
 
 _COUNTERS = ("running", "waiting", "kv_blocks_used")
 _STEP_COLUMNS = ("prefill_tokens", "cached_tokens", "decode_tokens", "request_ids", "preempted_ids", "weight_bytes",
@@ -45,31 +45,35 @@ def _run_events(process: int, selected: SelectedRun) -> Iterator[Event]:
     title = f"{selected.experiment.id} {selected.arm.id}, run {selected.index}: {selected.arm.label}"
     yield _metadata("process_name", process, 0, {"name": title})
     yield _metadata("process_sort_index", process, 0, {"sort_index": process})
-    yield from _track(process, ENGINE_TRACK, "engine steps")
-    yield from _step_events(process, selected.run.steps)
-    yield from _counter_events(process, selected.run.steps)
-    for track, subject in enumerate(selected.subjects, start=FIRST_REQUEST_TRACK):
+    replicas = selected.run.replica_steps
+    for replica, steps in enumerate(replicas):
+        whose = f" of replica {replica}" if len(replicas) > 1 else ""
+        yield from _track(process, ENGINE_TRACK + replica, f"engine steps{whose}")
+        yield from _step_events(process, ENGINE_TRACK + replica, steps)
+        yield from _counter_events(process, steps, whose)
+    for track, subject in enumerate(selected.subjects, start=ENGINE_TRACK + len(replicas)):
         yield from _track(process, track, f"{subject.request.id} {subject.request.role}")
         yield from _request_events(process, track, subject)
 
 
-def _step_events(process: int, steps: Steps) -> Iterator[Event]:
+def _step_events(process: int, track: int, steps: Steps) -> Iterator[Event]:
     for index, start_ns in enumerate(steps.start_ns):
         columns = (steps.plan_ns, steps.forward_ns, steps.sample_ns, steps.emit_ns)
         durations = [column[index] for column in columns]
         facts = {name: getattr(steps, name)[index] for name in _STEP_COLUMNS}
-        yield _complete(process, ENGINE_TRACK, f"step {index}", "step", start_ns, sum(durations), facts)
+        yield _complete(process, track, f"step {index}", "step", start_ns, sum(durations), facts)
         for part, duration_ns in zip(_PARTS, durations, strict=True):
             if duration_ns:
-                yield _complete(process, ENGINE_TRACK, part, "part", start_ns, duration_ns, {"step": index})
+                yield _complete(process, track, part, "part", start_ns, duration_ns, {"step": index})
             start_ns += duration_ns
 
 
-def _counter_events(process: int, steps: Steps) -> Iterator[Event]:
+def _counter_events(process: int, steps: Steps, whose: str) -> Iterator[Event]:
     """Yield what each step began with."""
     for name in _COUNTERS:
         for start_ns, value in zip(steps.start_ns, getattr(steps, name), strict=True):
-            yield {"ph": "C", "pid": process, "tid": 0, "name": name, "ts": _us(start_ns), "args": {name: value}}
+            counter = {"name": f"{name}{whose}", "ts": _us(start_ns), "args": {name: value}}
+            yield {"ph": "C", "pid": process, "tid": 0} | counter
 
 
 def _request_events(process: int, track: int, subject: Subject) -> Iterator[Event]:
