@@ -59,6 +59,22 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, start: int, masks: lis
     return torch.cat(tiles) if len(tiles) > 1 else tiles[0]
 
 
+def attend_one(query: Tensor, keys: Tensor, values: Tensor, num_keys: int) -> Tensor:
+    """Attend from the last token to all tokens at once, for whom other bits will do: nothing is padded or masked.
+
+    Args:
+        query: ``[1, num_heads, head_dim]``, scaled by 1 / √head_dim.
+        keys: ``[num_kv_heads, at least num_keys, head_dim]``.
+        values: Like ``keys``.
+        num_keys: How many tokens there are.
+
+    Returns:
+        ``[1, num_heads * head_dim]``.
+    """
+    scores = torch.bmm(query.reshape(keys.shape[0], -1, query.shape[-1]), keys[:, :num_keys].transpose(1, 2))
+    return torch.bmm(torch.softmax(scores, -1), values[:, :num_keys]).view(1, -1)
+
+
 def _num_tiles(num_keys: int) -> int:
     return -(-num_keys // KEY_TILE)
 

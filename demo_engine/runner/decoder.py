@@ -11,7 +11,7 @@ from safetensors import safe_open
 from torch import Tensor
 from torch.nn import functional
 
-from demo_engine.runner.attention import attend, causal_masks
+from demo_engine.runner.attention import attend, attend_one, causal_masks
 from demo_engine.runner.kv_cache import KVCache
 from demo_engine.runner.linear import Linear, make_linear
 from demo_engine.runner.shape import ModelShape
@@ -67,6 +67,7 @@ class Decoder:
         self, shape: ModelShape, weights_file: Path, device: str = "cpu", *, batch_invariant: bool = True
     ) -> None:
         self.shape = shape
+        self._batch_invariant = batch_invariant
         with safe_open(weights_file, framework="pt", device=device) as file:
 
             def load(name: str) -> Tensor:
@@ -80,7 +81,8 @@ class Decoder:
             self._norm = load("model.norm")
             self._layers = [_load_layer(load, linear, f"model.layers.{index}") for index in range(shape.num_layers)]
             self._head = linear(self._embedding if shape.tied_embeddings else load("lm_head"))
-        self._cos, self._sin = (table.to(device) for table in _rotary_tables(shape))
+        self._cos, self._sin = _rotary_tables(shape, device)
+        self._turned, self._left = _head_factors(shape, device)
 
     @torch.inference_mode()
     def forward(self, batch: Batch, cache: KVCache, beat: Callable[[], None]) -> Tensor:
@@ -89,36 +91,44 @@ class Decoder:
         ``beat`` is called before each layer; what it raises ends the step.
         """
         hidden = self._embedding.index_select(0, batch.token_ids)
-        cos, sin = self._cos[batch.positions].unsqueeze(1), self._sin[batch.positions].unsqueeze(1)
+        cos = self._cos[batch.positions] * self._turned + self._left
+        sin = self._sin[batch.positions] * self._turned
         group = self.shape.num_heads // self.shape.num_kv_heads
-        masks = [causal_masks(s.start, s.num_rows, group, hidden.device) for s in batch.segments]
+        masks = [
+            [] if self._is_fast(s) else causal_masks(s.start, s.num_rows, group, hidden.device) for s in batch.segments
+        ]
         for index, layer in enumerate(self._layers):
             beat()
             normed = self._rms_norm(hidden, layer.attention_norm)
             queries = self._write_keys(index, layer.qkv(normed), cos, sin, batch, cache)
-            hidden = hidden + layer.output(self._attention(index, queries, masks, batch, cache))
+            hidden = layer.output(self._attention(index, queries, masks, batch, cache), hidden)
             gate, up = layer.gate_up(self._rms_norm(hidden, layer.mlp_norm)).chunk(2, -1)
-            hidden = hidden + layer.down(functional.silu(gate) * up)
+            hidden = layer.down(functional.silu(gate) * up, hidden)
         beat()
         return self._head(self._rms_norm(hidden.index_select(0, batch.sampled_rows), self._norm))
 
+    def _is_fast(self, segment: Segment) -> bool:
+        """Whether it is one token whose bits may depend on the batch."""
+        return segment.num_rows == 1 and not self._batch_invariant
+
     def _write_keys(self, index: int, qkv: Tensor, cos: Tensor, sin: Tensor, batch: Batch, cache: KVCache) -> Tensor:
         """Write a layer's keys and values into the cache, and return its scaled queries."""
-        shape = self.shape
-        turned, values = torch.split(qkv, [shape.query_size + shape.kv_size, shape.kv_size], -1)
-        turned = _rotate(turned.reshape(-1, shape.num_heads + shape.num_kv_heads, shape.head_dim), cos, sin)
-        keys = turned[:, shape.num_heads :]
-        cache.write(index, batch.slots, keys, values.reshape(-1, shape.num_kv_heads, shape.head_dim))
-        queries: Tensor = turned[:, : shape.num_heads] * shape.head_dim**-0.5
-        return queries
+        heads = qkv.view(qkv.shape[0], -1, self.shape.head_dim)
+        turned = heads * cos + heads.roll(self.shape.head_dim // 2, -1) * sin
+        cache.write(index, batch.slots, turned[:, self.shape.num_heads :])
+        return turned[:, : self.shape.num_heads]
 
     def _attention(
         self, index: int, queries: Tensor, masks: list[list[Tensor]], batch: Batch, cache: KVCache
     ) -> Tensor:
-        mixed = [
-            attend(queries[s.first_row : s.first_row + s.num_rows], *cache.gather(index, s.blocks), s.start, mask)
-            for s, mask in zip(batch.segments, masks, strict=True)
-        ]
+        mixed = []
+        for segment, mask in zip(batch.segments, masks, strict=True):
+            own = queries[segment.first_row : segment.first_row + segment.num_rows]
+            keys, values = cache.gather(index, segment.blocks)
+            if self._is_fast(segment):
+                mixed.append(attend_one(own, keys, values, segment.start + 1))
+            else:
+                mixed.append(attend(own, keys, values, segment.start, mask))
         return torch.cat(mixed) if len(mixed) > 1 else mixed[0]
 
     def _rms_norm(self, rows: Tensor, weight: Tensor) -> Tensor:
@@ -139,16 +149,26 @@ def _load_layer(load: Callable[[str], Tensor], linear: Callable[[Tensor], Linear
     )
 
 
-def _rotary_tables(shape: ModelShape) -> tuple[Tensor, Tensor]:
-    """Return cosine and sine of every position's angles, ``[max_position_embeddings, head_dim]`` each."""
+def _rotary_tables(shape: ModelShape, device: str) -> tuple[Tensor, Tensor]:
+    """Return cosine and sine of every position's angles, ``[max_position_embeddings, 1, head_dim]`` each.
+
+    The sines carry the sign with which the other half of a head comes in.
+    """
     exponents = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
     frequencies = 1.0 / (shape.rope_theta**exponents)
-    angles = torch.arange(shape.max_position_embeddings, dtype=torch.float32)[:, None] * frequencies
-    angles = torch.cat((angles, angles), -1)
-    return angles.cos(), angles.sin()
+    angles = torch.arange(shape.max_position_embeddings, dtype=torch.float32)[:, None, None] * frequencies
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat((cos, cos), -1).to(device), torch.cat((-sin, sin), -1).to(device)
 
 
-def _rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn each pair (i, i + head_dim / 2) of ``[num_tokens, num_heads, head_dim]`` by its position's angle."""
-    first, second = heads.chunk(2, -1)
-    return heads * cos + torch.cat((-second, first), -1) * sin
+def _head_factors(shape: ModelShape, device: str) -> tuple[Tensor, Tensor]:
+    """Return, for each head of query, key and value, how much of it is turned, and how much is left as it is.
+
+    Queries are scaled on the way by 1 / √head_dim, and values are not turned at all.
+    """
+    heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
+    turned, left = (
+        torch.tensor([[factor] for factor, count in zip(factors, heads, strict=True) for _ in range(count)])
+        for factors in ((shape.head_dim**-0.5, 1.0, 0.0), (0.0, 0.0, 1.0))
+    )
+    return turned.to(device), left.to(device)

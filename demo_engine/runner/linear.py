@@ -7,12 +7,21 @@ faster and gives other last bits than the kernel that serves the other row count
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-Linear = Callable[[Tensor], Tensor]
+
+class Linear(Protocol):
+    """A product with a weight."""
+
+    def __call__(self, rows: Tensor, other: Tensor | None = None) -> Tensor:
+        """Return ``rows`` times the weight, plus ``other``."""
+        ...
+
+
 MIN_ROWS = 4 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2
 """Fewer rows are filled up to these. On AVX-512 oneDNN takes another kernel for a single row, whose last bits differ;
 and four rows take it two thirds of the time of two."""
@@ -26,27 +35,36 @@ def kernel_name(*, batch_invariant: bool = True, device: str = "cpu") -> str:
 
 
 def make_linear(weight: Tensor, *, batch_invariant: bool = True) -> Linear:
-    """Return a function that multiplies ``[rows, in]`` by the weight.
+    """Return a function that multiplies ``[rows, in]`` by the weight, and adds what it is given beside.
 
     Args:
         weight: ``[out, in]``, float32.
         batch_invariant: Use one kernel for all row counts.
     """
     if weight.device.type != "cpu" or not _can_prepack():
-        return lambda rows: functional.linear(rows, weight)
+        return _with_sum(lambda rows: functional.linear(rows, weight))
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
     def product(rows: Tensor) -> Tensor:
         output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, packed, None, "none", [], "")
         return output
 
+    for_any = _with_sum(lambda rows: _at_least(MIN_ROWS, rows, product))
     if batch_invariant:
-        return lambda rows: _at_least(MIN_ROWS, rows, product)
+        return for_any
     transposed = weight.t().contiguous()
-    return lambda rows: rows @ transposed if rows.shape[0] == 1 else _at_least(MIN_ROWS, rows, product)
+
+    def for_one(row: Tensor, other: Tensor | None = None) -> Tensor:
+        return row @ transposed if other is None else torch.addmm(other, row, transposed)
+
+    return lambda rows, other=None: (for_one if rows.shape[0] == 1 else for_any)(rows, other)
 
 
-def _at_least(num_rows: int, rows: Tensor, product: Linear) -> Tensor:
+def _with_sum(product: Callable[[Tensor], Tensor]) -> Linear:
+    return lambda rows, other=None: product(rows) if other is None else other + product(rows)
+
+
+def _at_least(num_rows: int, rows: Tensor, product: Callable[[Tensor], Tensor]) -> Tensor:
     """Apply the product to the rows, and to rows of zeros up to ``num_rows``."""
     num_given = rows.shape[0]
     if num_given >= num_rows:
