@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from demo_engine.api.generation import Generation
+from demo_engine.api.histogram import Histogram, Sample
 from demo_engine.api.replica import Replica
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-
-
-class Sample(NamedTuple):
-    """One line: what follows the metric's name, and the value."""
-
-    suffix: str
-    labels: dict[str, str]
-    value: float
-
-
-class Histogram:
-    """How many observations were at most so large, and their sum."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, value: float) -> None:
-        """Count a value."""
-        self._counts[bisect_left(self._bounds, value)] += 1
-        self._sum += value
-
-    def samples(self) -> Iterator[Sample]:
-        """Yield the lines."""
-        total = 0
-        for bound, count in zip((*map(str, self._bounds), "+Inf"), self._counts, strict=True):
-            total += count
-            yield Sample("_bucket", {"le": bound}, total)
-        yield Sample("_sum", {}, self._sum)
-        yield Sample("_count", {}, total)
+ITERATION_TOKENS = "iteration_tokens_total"  # a histogram, whatever its ending: so vLLM calls it
 
 
 def _seconds() -> Histogram:
@@ -149,7 +118,7 @@ def _write_own(page: _Page, labels: dict[str, str], replica: Replica, totals: _T
     page.add("spanreel_ready", "gauge", labels, int(replica.is_ready))
     for name in ("running", "waiting", "kv_blocks_used", "kv_blocks_total", "num_steps"):
         page.add(f"spanreel_{name}", "gauge", labels, getattr(replica.gauges, name))
-    for name, histogram in totals.histograms():
+    for name, histogram in (*totals.histograms(), (ITERATION_TOKENS, replica.iteration_tokens)):
         page.add(f"spanreel_{name}", "histogram", labels, histogram.samples())
 
 
@@ -169,7 +138,7 @@ def _write_vllm(page: _Page, labels: dict[str, str], replica: Replica, totals: _
     page.add("vllm:num_requests_waiting", "gauge", labels, gauges.waiting)
     page.add("vllm:kv_cache_usage_perc", "gauge", labels, gauges.kv_blocks_used / max(1, gauges.kv_blocks_total))
     page.add("vllm:cache_config_info", "gauge", labels | geometry, 1)
-    for name, histogram in totals.histograms():
+    for name, histogram in (*totals.histograms(), (ITERATION_TOKENS, replica.iteration_tokens)):
         page.add(f"vllm:{name}", "histogram", labels, histogram.samples())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from demo_engine.api.histogram import Histogram
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.request import LastTokenReason, TokenLogprobs
 from demo_engine.errors import EngineError
@@ -47,6 +48,8 @@ HANGING_LOOKS = 25
 """After so many it will not come back by itself."""
 EXIT_GRACE_S = 5.0
 NUM_PINGS = 200
+ITERATION_BOUNDS = (1, 8, *(2**power for power in range(4, 15)))
+"""Bounds for the tokens that a step computes; vLLM has the same."""
 
 
 class TokenEvent(msgspec.Struct, frozen=True):
@@ -77,6 +80,7 @@ class Replica(asyncio.Protocol):
     def __init__(self, model_folder: Path, config: EngineConfig, index: int = 0) -> None:
         self.index = index
         self.config = config
+        self.iteration_tokens = Histogram(ITERATION_BOUNDS)  # of the steps that came to their end
         self.gauges = Beat(0, 0, 0, config.num_kv_blocks, 0)
         self.bracket_ns = 0
         self.ready: Ready | None = None
@@ -232,6 +236,7 @@ class Replica(asyncio.Protocol):
                 self._lose(message.reason)
 
     def _pass_on_tokens(self, step: Tokens, read_ns: int) -> None:
+        self.iteration_tokens.observe(step.num_computed)
         for token in step.tokens:
             event = TokenEvent(token.token_id, token.finish_reason, step, read_ns, token.logprobs)
             self._pass_on(token.request_id, event)

@@ -45,7 +45,7 @@ class Finished:
     def started(self, requests: Sequence[EngineRequest], start_ns: int) -> None:
         """Let it pass."""
 
-    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
+    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken], num_computed: int) -> None:
         """Count the last tokens among these."""
         self.count += sum(token.finish_reason is not None for token in tokens)
 

@@ -27,6 +27,7 @@ class EngineConfig:
     scheduling_policy: Literal["fcfs", "priority"] = option("fcfs", "who is served first, and preempted last")
     enable_chunked_prefill: bool = option(True, "spread a prompt over several steps where it does not fit into one")
     long_prefill_token_threshold: int = option(0, "most tokens of one prompt in a step, its chunk; 0: the budget")
+    use_kv_cache: bool = option(True, "without, every token computes everything before it again")
     enable_prefix_caching: bool = option(False, "reuse blocks of prompts that begin alike")
     batch_invariant: bool = option(True, "the same bits in any batch; without, a faster product for a single token")
     stop_hold_back: Literal["match", "fixed"] = option("match", "fixed: hold text back even if no stop string begins")
@@ -58,11 +59,16 @@ class EngineConfig:
     def max_request_tokens(self) -> int:
         """Most tokens that one request can ever hold: the model's limit, the whole pool, or what one step computes."""
         limit = min(self.max_model_len, self.num_kv_blocks * self.block_size)
-        return limit if self.enable_chunked_prefill else min(limit, self.max_num_batched_tokens)
+        return limit if self.may_chunk else min(limit, self.max_num_batched_tokens)
+
+    @property
+    def may_chunk(self) -> bool:
+        """Whether what a request needs may be computed over several steps; that takes a cache which holds the first."""
+        return self.enable_chunked_prefill and self.use_kv_cache
 
     @property
     def chunk_tokens(self) -> int:
         """Most tokens of one request in a step."""
-        if not self.enable_chunked_prefill or self.long_prefill_token_threshold == 0:
+        if not self.may_chunk or self.long_prefill_token_threshold == 0:
             return self.max_num_batched_tokens
         return min(self.long_prefill_token_threshold, self.max_num_batched_tokens)

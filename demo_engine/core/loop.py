@@ -7,8 +7,8 @@
 4. The step that reaches its last known token samples the next one; ``tokens`` hands it out. From then on each step
    computes one token and samples one.
 5. If blocks run out it may lose its own; it is then computed again, its output included, and goes on as before.
-6. It ends with a stop token, at its length, by ``cancel`` (in the queue or in decode at once or with the step, in a
-   prefill between two layers), or, if its logits are not numbers, by ``failed``. Its blocks are free again.
+6. It ends with a stop token, at its length, by ``cancel`` (at once, be it in the queue or between two layers of a
+   step), or, if its logits are not numbers, by ``failed``. Its blocks are free again.
 
 Each step leaves one row in the log.
 """
@@ -81,8 +81,11 @@ class EngineOutput(Protocol):
         """Tell that requests have left the queue with the step that began at ``start_ns``."""
         ...
 
-    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
-        """Hand out a step's tokens; the step's ``emitted_ns`` is not yet known and equals ``sampled_ns``."""
+    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken], num_computed: int) -> None:
+        """Hand out a step's tokens, and how many it has computed for them.
+
+        The step's ``emitted_ns`` is not yet known and equals ``sampled_ns``.
+        """
         ...
 
     def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
@@ -116,7 +119,7 @@ class EngineLoop:
         self._clock_ns = clock_ns
         self._poll = poll
         self._requests: dict[str, EngineRequest] = {}
-        self._cancelled: set[str] = set()
+        self._dropped: set[EngineRequest] = set()
         self._stepping: list[Scheduled] = []
 
     @property
@@ -130,13 +133,17 @@ class EngineLoop:
         self.scheduler.add(request)
 
     def cancel(self, request_id: str) -> None:
-        """Drop a request: at once, or, while a step computes it, when that step ends."""
-        if request_id not in self._requests:
+        """Drop a request and free its blocks at once, even if a step computes it: that step goes on without its token.
+
+        The step may still write into these blocks, but nobody can get them before the next step is planned; and what
+        this step fills does not become findable, because that is done at its end for those that are left.
+        """
+        request = self._requests.get(request_id)
+        if request is None:
             return
-        if any(item.request.id == request_id for item in self._stepping):
-            self._cancelled.add(request_id)
-        else:
-            self._forget(self._requests[request_id])
+        if any(item.request is request for item in self._stepping):
+            self._dropped.add(request)
+        self._forget(request)
 
     def step(self) -> None:
         """Make one step. A step that computes a cancelled prompt, or nothing else, is given up between two layers."""
@@ -155,7 +162,8 @@ class EngineLoop:
             tokens, failed = self._sample(plan, logits)
             sampled_ns = self._clock_ns()
             times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, sampled_ns)
-            self._output.tokens(self.log.num_steps, times, tokens)
+            num_computed = plan.num_prefill_tokens + plan.num_decode_tokens
+            self._output.tokens(self.log.num_steps, times, tokens, num_computed)
             self._give_up(failed)
             ended = {token.request_id for token in tokens if token.finish_reason} | {r.id for r in failed}
             mask_ns = sum(token.mask_ns for token in tokens)
@@ -164,9 +172,9 @@ class EngineLoop:
         self._stepping = []
         cost = self._runner.cost(plan.items)
         gauges = (len(self.scheduler.running), len(self.scheduler.waiting), self.scheduler.blocks.num_used)
-        for request_id in ended | self._cancelled:
+        for request_id in ended:
             self._forget(self._requests[request_id])
-        self._cancelled.clear()
+        self._dropped.clear()
         times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, self._clock_ns())
         self.log.append(
             (*times.row(), plan.num_prefill_tokens, plan.num_cached_tokens, plan.num_decode_tokens, *gauges,
@@ -177,21 +185,24 @@ class EngineLoop:
 
     def _beat(self) -> None:
         self._poll()
-        if self._cancelled and self._is_in_vain():
+        if self._dropped and self._is_in_vain():
             raise StepAbortedError
 
     def _is_in_vain(self) -> bool:
         """Whether nobody waits for the step, or for a prompt that is most of its work."""
-        unwanted = [item for item in self._stepping if item.request.id in self._cancelled]
+        unwanted = [item for item in self._stepping if item.request in self._dropped]
         return len(unwanted) == len(self._stepping) or any(item.is_prefill for item in unwanted)
 
     def _sample(self, plan: Plan, logits: Any) -> tuple[list[NewToken], list[EngineRequest]]:
         """Return the new tokens, and the requests that cannot have one."""
         for item in plan.items:
-            self.scheduler.computed(item)
+            if item.request not in self._dropped:
+                self.scheduler.computed(item)
         requests = [item.request for item in plan.items if item.samples]
         tokens, failed = [], []
         for request, sampled in zip(requests, self._runner.sample(logits, requests), strict=True):
+            if request in self._dropped:
+                continue
             if sampled is None:
                 failed.append(request)
                 continue

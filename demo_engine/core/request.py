@@ -71,7 +71,7 @@ class EngineRequest:
     sampling: SamplingParams
     output_ids: list[int] = field(default_factory=list)
     num_computed_tokens: int = 0
-    """Tokens whose keys and values stand in the cache; 0 again after a preemption."""
+    """Tokens whose keys and values stand in the cache; 0 again after a preemption, or without a KV cache."""
     block_ids: list[int] = field(default_factory=list)
     block_digests: list[bytes] = field(default_factory=list)
     """What its full blocks are found by in the prefix cache, as far as that was needed."""

@@ -44,7 +44,8 @@ class Scheduler:
     """
 
     def __init__(self, config: EngineConfig) -> None:
-        self.blocks = BlockManager(config.num_kv_blocks, config.block_size, config.enable_prefix_caching)
+        is_caching = config.enable_prefix_caching and config.use_kv_cache
+        self.blocks = BlockManager(config.num_kv_blocks, config.block_size, is_caching)
         self.waiting = RequestQueue()
         self.running: list[EngineRequest] = []
         """In the order of their rank."""
@@ -82,8 +83,8 @@ class Scheduler:
         return plan
 
     def computed(self, item: Scheduled) -> None:
-        """Note that a step has computed this."""
-        item.request.num_computed_tokens = item.end
+        """Note that a step has computed this; without a KV cache, all of it counts as forgotten again."""
+        item.request.num_computed_tokens = item.end if self._config.use_kv_cache else 0
         self.blocks.computed(item)
 
     def _plan_running(self, plan: Plan) -> int:
@@ -92,8 +93,9 @@ class Scheduler:
         while index < len(self.running) and budget > 0:
             request = self.running[index]
             index += 1
-            num_behind = len(self.running) - index  # a token of the budget stays for each, so that decodes go on
-            end = self._end(request, max(1, budget - num_behind))
+            # A token of the budget stays for each one behind, so that decodes go on.
+            num_kept = len(self.running) - index if self._config.use_kv_cache else 0
+            end = self._end(request, max(1, budget - num_kept))
             if end == request.num_computed_tokens:
                 continue
             while not self.blocks.allocate(request, end):
@@ -124,7 +126,7 @@ class Scheduler:
     def _end(self, request: EngineRequest, budget: int) -> int:
         """Return up to where a step may compute the request; without chunks, all of it or nothing."""
         start = request.num_computed_tokens
-        if self._config.enable_chunked_prefill:
+        if self._config.may_chunk:
             return min(request.num_tokens, start + min(budget, self._chunk_tokens))
         return request.num_tokens if request.num_tokens - start <= budget else start
 

@@ -97,6 +97,8 @@ class Tokens(msgspec.Struct, frozen=True, tag=True):
     sampled_ns: int
     sent_ns: int
     tokens: list[Token]
+    num_computed: int = 0
+    """Tokens that it computed for them, those of prompts included."""
 
 
 class Aborted(msgspec.Struct, frozen=True, tag=True):

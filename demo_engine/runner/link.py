@@ -72,13 +72,13 @@ class Link:
         """Tell that requests have left the queue."""
         self.send(Started([r.id for r in requests], start_ns, [r.num_cached_tokens or 0 for r in requests]))
 
-    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
-        """Hand out a step's tokens."""
+    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken], num_computed: int) -> None:
+        """Hand out a step's tokens, and how many it has computed for them."""
         rows = [Token(t.request_id, t.token_id, t.finish_reason, t.logprobs) for t in tokens]
         self.send(
             Tokens(
                 step, times.start_ns, times.planned_ns, times.forwarded_ns, times.sampled_ns,
-                sent_ns=time.perf_counter_ns(), tokens=rows,
+                sent_ns=time.perf_counter_ns(), tokens=rows, num_computed=num_computed,
             )
         )  # fmt: skip
 

@@ -177,7 +177,7 @@ def test_numbers_that_are_none_end_their_request_and_no_other(folder, alone):
     loop.submit(broken)
     loop.submit(EngineRequest("subject", prompt(7), SamplingParams(12, ignore_eos=True)))
     loop.step()
-    for pool in (*runner._cache.keys, *runner._cache.values):
+    for pool in runner._cache.layers:
         pool[broken.block_ids] = float("nan")
     loop.step()
     assert output.failed_ids == ["broken"]
@@ -235,6 +235,13 @@ def test_planted_faults_are_seen(folder, monkeypatch, fault):
     pieces, _ = logits_of(folder, replace(ENGINE, max_num_batched_tokens=7), (3,))
     torch.testing.assert_close(whole, pieces, rtol=1e-3, atol=1e-3)
     assert not torch.equal(whole, pieces)
+
+
+def test_without_a_kv_cache_no_bit_changes(folder, short_alone):
+    """What is computed again for each token, all of it, gives the logits that the cache would have given."""
+    logits, loop = logits_of(folder, replace(ENGINE, use_kv_cache=False), length=SHORT)
+    assert record(loop, "prefill_tokens") == list(range(SHORT, SHORT + 12))
+    assert torch.equal(logits, short_alone)
 
 
 def test_the_fast_product_for_one_row_gives_up_the_bits_and_nothing_else(folder):

@@ -90,22 +90,58 @@ def test_a_prompt_that_is_cancelled_between_layers_is_given_up():
     assert loop.scheduler.blocks.num_used == 0
 
 
-def test_a_decode_that_is_cancelled_in_its_step_is_dropped_after_it():
-    """A decoding request's cancellation does not disturb the step that it is in."""
-    loop = None
-    polls = iter(range(100))
+def cancel_in_layer_3(second_prompt: tuple[int, ...], num_steps: int):
+    """Cancel ``gone`` in the third of five layers; return the loop, its output, and the free blocks at each layer.
+
+    Args:
+        second_prompt: Of ``gone``, which comes one step after its neighbour.
+        num_steps: Steps before the one in which it is cancelled.
+    """
+    free_at_beats: list[int] = []
 
     def poll():
-        if next(polls) == 2:
-            loop.cancel("gone")
+        if loop.log.num_steps == num_steps:
+            free_at_beats.append(loop.scheduler.blocks.num_free)
+            if len(free_at_beats) == 3:
+                loop.cancel("gone")
 
-    loop, output = make_loop(EngineConfig(), poll)
-    for name in ("gone", "stays"):
-        loop.submit(EngineRequest(name, (1, 2, len(name)), SamplingParams(4)))
+    output, config = Collector(), EngineConfig(block_size=4, num_kv_blocks=20, enable_prefix_caching=True)
+    loop = EngineLoop(config, CountingRunner(4, num_layers=5), output, FakeClock(), poll)
+    loop.submit(EngineRequest("stays", (1, 2, 5), SamplingParams(6)))
+    loop.step()
+    loop.submit(EngineRequest("gone", second_prompt, SamplingParams(9)))
+    while loop.log.num_steps <= num_steps:
+        loop.step()
+        loop.scheduler.blocks.check_integrity(loop.scheduler)
+    return loop, output, free_at_beats
+
+
+def test_a_decode_that_is_cancelled_beside_another_has_freed_its_blocks_at_the_next_layer():
+    """The step goes on, the neighbour's token comes with it, and the cancelled request's token is dropped."""
+    loop, output, free_at_beats = cancel_in_layer_3(tuple(range(10, 19)), num_steps=3)
+    assert free_at_beats == [15, 15, 15, 18, 18]
+    assert loop.log.ids(3, 3)[0] == [["stays", "gone"]]
+    assert output.tokens_by_id["gone"] == expected_tokens(tuple(range(10, 19)), 2)
+    assert output.tokens_by_id["stays"] == expected_tokens((1, 2, 5), 4)
     while loop.has_work:
         loop.step()
-    assert len(output.tokens_by_id["gone"]) == 2
-    assert output.tokens_by_id["stays"] == expected_tokens((1, 2, 5), 4)
+    assert output.tokens_by_id["stays"] == expected_tokens((1, 2, 5), 6)
+    assert loop.scheduler.blocks.num_used == 0
+
+
+def test_a_prompt_that_is_cancelled_beside_a_decode_has_freed_its_blocks_and_left_nothing_to_find():
+    """The step is given up at the next layer; blocks that it has filled in part are no prefix of anybody's."""
+    prompt = tuple(range(10, 30))
+    loop, output, free_at_beats = cancel_in_layer_3(prompt, num_steps=1)
+    assert free_at_beats == [14, 14, 14]
+    assert loop.scheduler.blocks.num_free == 19
+    loop.submit(EngineRequest("again", prompt, SamplingParams(3)))
+    while loop.has_work:
+        loop.step()
+    assert output.cached_by_id["again"] == 0
+    assert output.tokens_by_id == {
+        "stays": expected_tokens((1, 2, 5), 6), "again": expected_tokens(prompt, 3)
+    }  # fmt: skip
 
 
 def test_a_decode_that_is_cancelled_alone_in_its_step_ends_between_two_layers():
@@ -148,3 +184,30 @@ def test_a_request_is_reported_as_started_once():
     while loop.has_work:
         loop.step()
     assert output.started_ids == ["r"]
+
+
+def test_without_a_kv_cache_each_token_computes_everything_before_it():
+    """The answer is the same; each step computes the whole context, as a prompt is computed, in the blocks it had."""
+    loop, output = make_loop(EngineConfig(block_size=4, use_kv_cache=False))
+    loop.submit(EngineRequest("r", (1, 2, 3), SamplingParams(6)))
+    while loop.has_work:
+        loop.step()
+    columns = loop.log.columns(0, 5)
+    assert columns["prefill_tokens"] == [3, 4, 5, 6, 7, 8]
+    assert columns["decode_tokens"] == [0] * 6
+    assert columns["kv_blocks_used"] == [1, 1, 2, 2, 2, 2]
+    assert output.tokens_by_id == {"r": expected_tokens((1, 2, 3), 6)}
+
+
+def test_without_a_kv_cache_requests_that_do_not_fit_together_take_turns():
+    """The first one's context always fits; the other goes on once there is room, and both have their tokens."""
+    config = EngineConfig(max_num_batched_tokens=16, use_kv_cache=False)
+    assert config.max_request_tokens == config.chunk_tokens == 16
+    loop, output = make_loop(config)
+    prompts = {"first": (1, 2, 3, 4), "second": (5, 6, 7, 8, 9)}
+    for name, prompt in prompts.items():
+        loop.submit(EngineRequest(name, prompt, SamplingParams(11)))
+    while loop.has_work:
+        loop.step()
+    assert max(loop.log.columns(0, loop.log.num_steps - 1)["prefill_tokens"]) <= 16
+    assert output.tokens_by_id == {name: expected_tokens(prompt, 11) for name, prompt in prompts.items()}

@@ -8,11 +8,28 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from demo_engine.api.generation import GenerationTimes
-from demo_engine.api.metrics import Histogram, Metrics
+from demo_engine.api.histogram import Histogram
+from demo_engine.api.metrics import Metrics
+from demo_engine.api.replica import ITERATION_BOUNDS
 from demo_engine.core.config import EngineConfig
 from demo_engine.ipc.messages import Beat
 
-REPLICA = SimpleNamespace(index=0, is_ready=True, config=EngineConfig(num_kv_blocks=8), gauges=Beat(2, 3, 4, 8, 5, 6))
+
+def step_tokens(*counts: int) -> Histogram:
+    """Return what a replica has counted after steps of so many tokens."""
+    histogram = Histogram(ITERATION_BOUNDS)
+    for count in counts:
+        histogram.observe(count)
+    return histogram
+
+
+REPLICA = SimpleNamespace(
+    iteration_tokens=step_tokens(1, 8, 9, 20_000),
+    index=0,
+    is_ready=True,
+    config=EngineConfig(num_kv_blocks=8),
+    gauges=Beat(2, 3, 4, 8, 5, 6),
+)
 TIMES = GenerationTimes(0.01, 0.2, 0.3, 0.25, 0.6, [0.1, 0.2])
 
 
@@ -66,9 +83,26 @@ def test_names_of_vllm_stand_there_only_when_asked_for():
     assert families["vllm:prompt_tokens"].samples[0].labels["model_name"] == 'm"\\\n'
 
 
+@pytest.mark.parametrize("prefix", ["spanreel_", "vllm:"])
+def test_tokens_of_a_step_are_a_histogram_in_the_bounds_of_vllm(prefix):
+    """Its name ends like a counter's; Prometheus' own parser reads a histogram, with vLLM's thirteen bounds."""
+    text = Metrics("m", [REPLICA], vllm_names=True).text()
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    family = families[f"{prefix}iteration_tokens_total"]
+    buckets = {sample.labels["le"]: sample.value for sample in family.samples if sample.name.endswith("_bucket")}
+    assert family.type == "histogram"
+    assert list(buckets) == [
+        "1", "8", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096", "8192", "16384", "+Inf",
+    ]  # fmt: skip
+    assert (buckets["1"], buckets["8"], buckets["16"], buckets["16384"], buckets["+Inf"]) == (1, 2, 3, 3, 4)
+    assert values(Metrics("m", [REPLICA], vllm_names=True))[f"{prefix}iteration_tokens_total_sum"] == 20_018
+
+
 def test_replicas_are_told_apart():
     """Each has its own lines under one type line, as the format demands."""
-    idle = SimpleNamespace(index=1, is_ready=False, config=REPLICA.config, gauges=Beat(0, 0, 0, 8, 0))
+    idle = SimpleNamespace(
+        index=1, is_ready=False, iteration_tokens=step_tokens(), config=REPLICA.config, gauges=Beat(0, 0, 0, 8, 0)
+    )
     metrics = Metrics("m", [REPLICA, idle])
     text = metrics.text()
     assert text.count("# TYPE spanreel_running gauge\n") == 1

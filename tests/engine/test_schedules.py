@@ -24,6 +24,7 @@ CONFIGS = st.builds(
     scheduling_policy=st.sampled_from(["fcfs", "priority"]),
     enable_chunked_prefill=st.booleans(),
     long_prefill_token_threshold=st.integers(0, 5),
+    use_kv_cache=st.sampled_from([True, True, True, False]),
     enable_prefix_caching=st.sampled_from([True, True, False]),
 )
 
@@ -49,11 +50,18 @@ class EngineMachine(RuleBasedStateMachine):
         self.wanted: dict[str, list[int]] = {}
         self.cancelled: set[str] = set()
         self.cancel_at_poll: str | None = None
+        self.num_polls_before = 0
 
     def poll(self):
-        if self.cancel_at_poll is not None:
-            name, self.cancel_at_poll = self.cancel_at_poll, None
-            self.cancel(name)
+        if self.cancel_at_poll is None:
+            return
+        if self.num_polls_before > 0:
+            self.num_polls_before -= 1
+            return
+        name, self.cancel_at_poll = self.cancel_at_poll, None
+        self.cancel(name)
+        self.check()
+        assert name not in [request.id for request in self.loop.scheduler]
 
     def cancel(self, name):
         if name not in self.output.reasons and name not in self.output.failed_ids:
@@ -88,9 +96,9 @@ class EngineMachine(RuleBasedStateMachine):
         self.cancel(f"r{which % len(self.wanted)}")
 
     @precondition(lambda self: self.wanted and self.loop.has_work)
-    @rule(which=st.integers(0, 30))
-    def cancel_within_a_step(self, which):
-        self.cancel_at_poll = f"r{which % len(self.wanted)}"
+    @rule(which=st.integers(0, 30), layer=st.integers(0, 1))
+    def cancel_within_a_step(self, which, layer):
+        self.cancel_at_poll, self.num_polls_before = f"r{which % len(self.wanted)}", layer
         self.loop.step()
         self.check()
 

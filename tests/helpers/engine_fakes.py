@@ -35,12 +35,14 @@ class CountingRunner:
         self.slots: dict[tuple[int, int], int] = {}
         self.failing_ids: set[str] = set()
         self.erased_ids: list[int] = []
+        self._tables: dict[EngineRequest, list[int]] = {}
         self._block_size = block_size
         self._clock = clock
         self._num_layers = num_layers
 
     def prepare(self, items: Sequence[Scheduled]) -> Sequence[Scheduled]:
-        """Return the items as they are."""
+        """Keep the block tables as they are now: a request that is cancelled meanwhile has none."""
+        self._tables = {item.request: list(item.request.block_ids) for item in items}
         return items
 
     def forward(self, batch: Sequence[Scheduled], beat: Callable[[], None]) -> list[int]:
@@ -70,7 +72,7 @@ class CountingRunner:
         return StepCost(1, sum(item.num_tokens for item in items), 2)
 
     def _slot(self, request: EngineRequest, position: int) -> tuple[int, int]:
-        return request.block_ids[position // self._block_size], position % self._block_size
+        return self._tables[request][position // self._block_size], position % self._block_size
 
     def _next(self, request: EngineRequest, end: int) -> int:
         context = [self.slots[self._slot(request, position)] for position in range(end)]
@@ -106,7 +108,7 @@ class Collector:
         self.started_ids += [request.id for request in requests]
         self.cached_by_id |= {request.id: request.num_cached_tokens for request in requests}
 
-    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken]) -> None:
+    def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken], num_computed: int) -> None:
         """Keep the tokens."""
         self.times.append(times)
         for token in tokens:
