@@ -10,6 +10,7 @@ from typing import Any
 from demo_engine.api.template import Message, render
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.core.config import EngineConfig
+from demo_engine.core.loop import StepCost
 from demo_engine.core.request import EngineRequest, SamplingParams, Scheduled
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.runner.shape import ModelShape
@@ -70,13 +71,17 @@ class Context:
             prefills: Prompts: (tokens computed before, tokens in this step).
             decodes: Requests that get their next token: how many tokens each holds already.
         """
-        items = [_scheduled(start, num_tokens) for start, num_tokens in prefills]
-        items += [_scheduled(num_cached, 1) for num_cached in decodes]
-        cost = self.shape.step_cost(items)
+        cost = self.step_cost(prefills, decodes)
         arithmetic_ns = cost.flops / self.calibration.gemm_flops_per_s * 1e9
         memory_ns = (cost.weight_bytes + cost.kv_bytes) / self.calibration.read_bytes_per_s * 1e9
         overhead_ns = self.shape.num_layers * OPS_PER_LAYER * self.calibration.op_overhead_ns
         return max(arithmetic_ns, memory_ns) + overhead_ns
+
+    def step_cost(self, prefills: Sequence[tuple[int, int]] = (), decodes: Sequence[int] = ()) -> StepCost:
+        """Return what a step must at least read and compute; the arguments are those of ``step_ns``."""
+        items = [_scheduled(start, num_tokens) for start, num_tokens in prefills]
+        items += [_scheduled(num_cached, 1) for num_cached in decodes]
+        return self.shape.step_cost(items)
 
     @property
     def calibrated(self) -> dict[str, int | float]:
