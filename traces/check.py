@@ -140,6 +140,8 @@ def _check_tokens(run: Run, request: Request) -> None:
     columns = (tokens.step, tokens.sample_ns, tokens.detok_ns, tokens.write_ns, tokens.recv_gap_ns)
     if {len(column) for column in columns} != {request.num_output_tokens}:
         raise TraceError(f"request {request.id}: token columns are not {request.num_output_tokens} long")
+    if len(tokens.proxy_ns) not in (0, request.num_output_tokens):
+        raise TraceError(f"request {request.id}: token column proxy_ns is neither empty nor whole")
     if request.token_texts is not None and len(request.token_texts) != request.num_output_tokens:
         raise TraceError(f"request {request.id}: token texts are not {request.num_output_tokens}")
     for index, step in enumerate(tokens.step):

@@ -77,6 +77,8 @@ class Tokens(Record, frozen=True):
     """When the chunk that carries it was handed to the socket."""
     recv_gap_ns: list[int] = []
     """When the client received it: the first from the intended start, later ones from the one before."""
+    proxy_ns: list[int] = []
+    """When a proxy between server and client had read it; empty without one."""
 
 
 class Request(Record, frozen=True):
@@ -138,6 +140,8 @@ class ClockBlock(Record, frozen=True):
     end_perf_ns: int
     bracket_ns: int
     """Median half-width of the send/receive bracket between two processes, measured before the run."""
+    client_bracket_ns: int = 0
+    """The same between client and server; 0: not measured by itself."""
 
 
 class Run(Record, frozen=True):

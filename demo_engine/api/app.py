@@ -8,7 +8,7 @@ from aiohttp import web
 
 from demo_engine.api.completions import Completions
 from demo_engine.api.errors import ApiError, json_response
-from demo_engine.api.guard import Guard
+from demo_engine.api.guard import STAGES, Guard
 from demo_engine.api.metrics import Metrics
 from demo_engine.api.replica import Replica
 
@@ -38,6 +38,9 @@ def make_app(
         ok = not reasons or len(reasons) < len(replicas)  # one that lives is enough
         return json_response({"ok": ok, "reasons": reasons, "engines": engines}, status=200 if ok else 503)
 
+    async def clock(request: web.Request) -> web.Response:
+        return json_response({"perf_counter_ns": request[STAGES].start_ns})
+
     async def numbers(_request: web.Request) -> web.Response:
         return web.Response(text=metrics.text())
 
@@ -47,6 +50,7 @@ def make_app(
             web.get("/healthz", healthz),
             web.get("/readyz", readyz),
             web.get("/metrics", numbers),
+            web.get("/v1/clock", clock),
             web.get("/v1/models", models),
             web.get("/v1/models/{model}", one_model),
             web.get("/v1/traces/{request_id}", completions.trace),

@@ -1,6 +1,7 @@
-"""``python -m demo_engine.client URL MODEL``: run plans on standard input, results on standard output, a line each.
+"""``python -m demo_engine.client URL MODEL [EDGE]``: run plans on standard input, results on standard output.
 
-The token comes in the environment, so that it does not show in the list of processes.
+Each takes a line. EDGE is what ``python -m demo_engine.network`` printed, if requests are to go through it. The token
+comes in the environment, so that it does not show in the list of processes.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ import sys
 import msgspec
 
 from demo_engine.cli import TOKEN_VARIABLE
-from demo_engine.client.call import Endpoint
+from demo_engine.client.bracket import measure_bracket
+from demo_engine.client.endpoint import Endpoint
 from demo_engine.client.records import RunPlan
 from demo_engine.client.run import run
 from demo_engine.console import say
 from demo_engine.errors import EngineError
+from demo_engine.network.config import EdgeAddress
 
 
 def main() -> int:
     """Serve plans until the input ends."""
-    endpoint = Endpoint(sys.argv[1], os.environ[TOKEN_VARIABLE], sys.argv[2])
+    edge = msgspec.json.decode(sys.argv[3], type=EdgeAddress) if len(sys.argv) > 3 else None
+    endpoint = Endpoint(sys.argv[1], os.environ[TOKEN_VARIABLE], sys.argv[2], edge)
     for line in sys.stdin:
         try:
-            result = asyncio.run(run(endpoint, msgspec.json.decode(line, type=RunPlan)))
+            plan = msgspec.json.decode(line, type=RunPlan)
+            result = asyncio.run(run(endpoint, plan, measure_bracket(endpoint)))
         except (EngineError, OSError) as error:
             sys.stderr.write(f"client: {error}\n")
             return 1

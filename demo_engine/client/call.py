@@ -1,44 +1,32 @@
-"""One streamed request on a new connection, with a stamp for everything that happens to it."""
+"""One streamed request, with a stamp for everything that happens to it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
 import msgspec
 
+from demo_engine.client.connections import Connections
+from demo_engine.client.endpoint import Endpoint
 from demo_engine.client.records import Call, CallRecord
 from demo_engine.errors import EngineError
 from demo_engine.recorder.server_trace import ServerTrace
 
-TIMEOUT_S = 300.0
 LEAD_NS = 50_000_000
 """How far ahead a start is set, so that everything is built by then."""
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """The server that is measured."""
-
-    url: str
-    token: str
-    model: str
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Return what every request carries."""
-        return {"Authorization": f"Bearer {self.token}"}
-
-
-async def send(endpoint: Endpoint, call: Call, record: CallRecord, news: asyncio.Condition) -> None:
+async def send(
+    endpoint: Endpoint, connections: Connections, call: Call, record: CallRecord, news: asyncio.Condition
+) -> None:
     """Send a request at its intended start and read its reply to the last byte.
 
     Args:
         endpoint: The server.
+        connections: How to reach it.
         call: What to ask.
         record: Filled in as things happen.
         news: Wakes whoever follows the record, after each piece of the reply.
@@ -47,17 +35,16 @@ async def send(endpoint: Endpoint, call: Call, record: CallRecord, news: asyncio
         EngineError: The server refused, or did not finish the reply.
     """
     body = msgspec.json.encode(_body(endpoint, call))
-    timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-    connector = aiohttp.TCPConnector(force_close=True)  # a new connection for each request
-    path = "chat/completions" if call.chat else "completions"
+    url = f"{endpoint.way_url}/v1/{'chat/completions' if call.chat else 'completions'}"
     headers = endpoint.headers | {"Content-Type": "application/json"}
-    async with aiohttp.ClientSession(connector=connector, trace_configs=[_stamps(record)], timeout=timeout) as session:
-        await asyncio.sleep(max(0, record.intended_start_ns - time.perf_counter_ns()) / 1e9)
-        async with session.post(f"{endpoint.url}/v1/{path}", data=body, headers=headers) as response:
-            if response.status != 200:
-                raise EngineError(f"the server answered {response.status}: {await response.text()}")
-            record.request_id = response.headers["X-Request-Id"]
-            await _read(response, record, news)
+    async with (
+        connections.session(record) as session,
+        session.post(url, data=body, headers=headers, trace_request_ctx=record) as response,
+    ):
+        if response.status != 200:
+            raise EngineError(f"the server answered {response.status}: {await response.text()}")
+        record.request_id = response.headers["X-Request-Id"]
+        await _read(response, record, news)
 
 
 def _body(endpoint: Endpoint, call: Call) -> dict[str, Any]:
@@ -85,28 +72,18 @@ async def _read(response: aiohttp.ClientResponse, record: CallRecord, news: asyn
         raise EngineError("the reply ended without [DONE]")
 
 
-async def fetch_trace(session: aiohttp.ClientSession, endpoint: Endpoint, request_id: str) -> ServerTrace:
+async def fetch_trace(endpoint: Endpoint, connections: Connections, request_id: str) -> ServerTrace:
     """Return what the server wrote down about a finished request.
 
     Raises:
         EngineError: It does not know it any more.
     """
-    async with session.get(f"{endpoint.url}/v1/traces/{request_id}", headers=endpoint.headers) as response:
+    record = CallRecord(0)
+    url = f"{endpoint.way_url}/v1/traces/{request_id}"
+    async with (
+        connections.session(record) as session,
+        session.get(url, headers=endpoint.headers, trace_request_ctx=record) as response,
+    ):
         if response.status != 200:
             raise EngineError(f"no trace of {request_id}: {await response.text()}")
         return msgspec.json.decode(await response.read(), type=ServerTrace)
-
-
-def _stamps(record: CallRecord) -> aiohttp.TraceConfig:
-    """Note when the first connection is asked for and when it stands."""
-    config = aiohttp.TraceConfig()
-
-    async def connect_start(_session: aiohttp.ClientSession, _context: SimpleNamespace, _params: Any) -> None:
-        record.connect_start_ns = record.connect_start_ns or time.perf_counter_ns()
-
-    async def connected(_session: aiohttp.ClientSession, _context: SimpleNamespace, _params: Any) -> None:
-        record.connected_ns = record.connected_ns or time.perf_counter_ns()
-
-    config.on_connection_create_start.append(connect_start)
-    config.on_connection_create_end.append(connected)
-    return config

@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from demo_engine.network.config import EdgeConfig
 from demo_engine.recorder.server_trace import ServerTrace
 
 
@@ -37,10 +38,20 @@ class Call(msgspec.Struct, frozen=True):
     """Whether prompt and answer are stored with the trace."""
 
 
+class ConnectionUse(msgspec.Struct, frozen=True):
+    """What requests have in common on the way to the server."""
+
+    connection: Literal["new", "reused"] = "new"
+    """A connection for each request, or one that was opened before the run."""
+    tls_context: Literal["shared", "fresh"] = "shared"
+    """With TLS: made before the run, or for each new connection, as by a client object that is made for each."""
+
+
 class RunPlan(msgspec.Struct, frozen=True):
     """The requests of one run. Starts do not wait for replies (open loop), but for those of ``after``."""
 
     calls: list[Call]
+    use: ConnectionUse = ConnectionUse()
 
 
 class CallRecord(msgspec.Struct):
@@ -48,11 +59,14 @@ class CallRecord(msgspec.Struct):
 
     intended_start_ns: int
     connect_start_ns: int = 0
+    """When a connection was asked for; a kept one stands at the same instant."""
     connected_ns: int = 0
     end_ns: int = 0
     event_ns: list[int] = []
     """When each data event of the reply was read, the final ``[DONE]`` aside."""
     request_id: str = ""
+    tls_start_ns: int = 0
+    """When TLS began on a new connection; 0 without."""
 
 
 class CallResult(msgspec.Struct, frozen=True):
@@ -72,3 +86,7 @@ class RunResult(msgspec.Struct, frozen=True):
     end_perf_ns: int
     calls: list[CallResult]
     """In the order of the plan."""
+    edge: EdgeConfig = EdgeConfig()
+    """What the requests went through."""
+    bracket_ns: int | None = None
+    """Median half-width of the send/receive bracket between client and server, measured just before."""

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from demo_engine.client.call import LEAD_NS, Endpoint, fetch_trace, send
+from demo_engine.client.call import LEAD_NS, fetch_trace, send
+from demo_engine.client.connections import Connections
+from demo_engine.client.endpoint import Endpoint
 from demo_engine.client.records import After, Call, CallRecord, CallResult, RunPlan, RunResult
 from demo_engine.errors import EngineError
+from demo_engine.network.config import EdgeConfig
 
 
 @dataclass(frozen=True)
@@ -22,39 +25,49 @@ class _Track:
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
 
-async def run(endpoint: Endpoint, plan: RunPlan) -> RunResult:
+async def run(endpoint: Endpoint, plan: RunPlan, bracket_ns: int | None = None) -> RunResult:
     """Carry out a run; a request that fails says why in its result and leaves the others alone.
 
     The server's side is fetched when all replies are over, so that it does not disturb them.
 
+    Args:
+        endpoint: The server.
+        plan: What to ask of it.
+        bracket_ns: How well its clock is known, if that was measured; goes into the result.
+
     Raises:
         EngineError: The server no longer knows a request that it completed.
     """
-    wall_ns, perf_ns = time.time_ns(), time.perf_counter_ns()
-    zero_ns = perf_ns + LEAD_NS
-    tracks = {call.id: _Track(call, CallRecord(zero_ns + round(call.at_ms * 1e6))) for call in plan.calls}
-    tasks: dict[str, asyncio.Task[str | None]] = {}
-    for track in tracks.values():
-        tasks[track.call.id] = asyncio.create_task(_carry_out(endpoint, track, tracks, tasks))
-    failures = await asyncio.gather(*tasks.values())
-    end_wall_ns, end_perf_ns = time.time_ns(), time.perf_counter_ns()
-    results = []
-    async with aiohttp.ClientSession() as session:
+    async with Connections(endpoint, plan.use) as connections:
+        wall_ns, perf_ns = time.time_ns(), time.perf_counter_ns()
+        zero_ns = perf_ns + LEAD_NS
+        tracks = {call.id: _Track(call, CallRecord(zero_ns + round(call.at_ms * 1e6))) for call in plan.calls}
+        tasks: dict[str, asyncio.Task[str | None]] = {}
+        for track in tracks.values():
+            tasks[track.call.id] = asyncio.create_task(_carry_out(endpoint, connections, track, tracks, tasks))
+        failures = await asyncio.gather(*tasks.values())
+        end_wall_ns, end_perf_ns = time.time_ns(), time.perf_counter_ns()
+        results = []
         for track, failure in zip(tracks.values(), failures, strict=True):
-            server = None if failure else await fetch_trace(session, endpoint, track.record.request_id)
+            server = None if failure else await fetch_trace(endpoint, connections, track.record.request_id)
             results.append(CallResult(track.record, server, failure))
-    return RunResult(wall_ns, perf_ns, end_wall_ns, end_perf_ns, results)
+    edge = EdgeConfig() if endpoint.edge is None else endpoint.edge.config
+    return RunResult(wall_ns, perf_ns, end_wall_ns, end_perf_ns, results, edge, bracket_ns)
 
 
 async def _carry_out(
-    endpoint: Endpoint, track: _Track, tracks: dict[str, _Track], tasks: dict[str, asyncio.Task[str | None]]
+    endpoint: Endpoint,
+    connections: Connections,
+    track: _Track,
+    tracks: dict[str, _Track],
+    tasks: dict[str, asyncio.Task[str | None]],
 ) -> str | None:
     """Send one request at its time; return why it failed, or ``None``."""
     try:
         after = track.call.after
         if after is not None:
             track.record.intended_start_ns = await _meeting_point(after, tracks[after.call], tasks[after.call])
-        await send(endpoint, track.call, track.record, track.news)
+        await send(endpoint, connections, track.call, track.record, track.news)
     except (EngineError, OSError, aiohttp.ClientError, TimeoutError) as error:
         track.record.end_ns = time.perf_counter_ns()
         return str(error) or type(error).__name__

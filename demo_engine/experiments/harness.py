@@ -94,9 +94,10 @@ def _run(arm: ArmPlan, plan: RunPlan, phase: Phase, engines: Engines) -> Run:
 def _experiment(
     plan: ExperimentPlan, progress: _Progress, stopped_by: str, elapsed_s: float, *, quick: bool
 ) -> Experiment:
-    bracket_ns = max(run.clock.bracket_ns for runs in progress.runs.values() for run in runs)
+    clocks = [run.clock for runs in progress.runs.values() for run in runs]
+    types = span_types(max(c.bracket_ns for c in clocks), max(c.client_bracket_ns for c in clocks))
     bare = Experiment(
-        SCHEMA_VERSION, plan.id, plan.name, plan.question, plan.prediction, span_types(bracket_ns), [],
+        SCHEMA_VERSION, plan.id, plan.name, plan.question, plan.prediction, types, [],
         {
             "arrival": plan.arrival, "quick": quick, "first_seed": FIRST_SEED,
             "prompts_sha256": progress.prompts.hexdigest(),

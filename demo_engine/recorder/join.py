@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Literal
 
-from msgspec import structs
-
-from demo_engine.client.records import Call, CallRecord, CallResult, RunPlan, RunResult
+from demo_engine.client.records import Call, CallResult, RunPlan, RunResult
 from demo_engine.errors import EngineError
-from demo_engine.recorder.server_trace import Attributes, ServerSteps, ServerTrace
+from demo_engine.network.config import EdgeConfig
+from demo_engine.recorder.server_trace import ServerSteps
 from demo_engine.recorder.span_types import span_types
+from demo_engine.recorder.stages import StageEnd, failed_stage_ends, stage_ends
 from traces.schema import ClockBlock, Request, Run, SpanRow, Steps, Tokens
 from traces.storage import canonical_json
 
@@ -43,20 +43,27 @@ def join_run(plan: RunPlan, result: RunResult, phase: Phase = "measure") -> Run:
         first_step, joined = _join_steps(parts, names, zero_ns)
         first_steps.append(first_step)
         steps.append(joined)
-    requests = [_join_request(call, done, first_steps, zero_ns, phase) for call, done in pairs]
+    requests = [_join_request(call, done, result.edge, first_steps, zero_ns, phase) for call, done in pairs]
     bracket_ns = max(server.bracket_ns for server in servers.values())
-    clock = ClockBlock(result.start_wall_ns, 0, result.end_wall_ns, result.end_perf_ns - zero_ns, bracket_ns)
+    clock = ClockBlock(
+        result.start_wall_ns, 0, result.end_wall_ns, result.end_perf_ns - zero_ns, bracket_ns,
+        bracket_ns if result.bracket_ns is None else result.bracket_ns,
+    )  # fmt: skip
     return Run(clock, requests, steps[0], more_steps=steps[1:])
 
 
-def _join_request(call: Call, done: CallResult, first_steps: list[int], zero_ns: int, phase: Phase) -> Request:
+def _join_request(
+    call: Call, done: CallResult, edge: EdgeConfig, first_steps: list[int], zero_ns: int, phase: Phase
+) -> Request:
     client, server = done.client, done.server
     start_ns = client.intended_start_ns
     if server is None:
+        ends = failed_stage_ends(client, done.failure or "unknown")
         return Request(
             id=call.id, role=call.role, phase=phase, intended_start_ns=start_ns - zero_ns, num_prompt_tokens=0,
             num_cached_tokens=0, num_output_tokens=0, finish_reason="error",
-            spans=_join_failed(client, done.failure or "unknown"), tokens=Tokens(),
+            spans=list(_touching(ends, min(start_ns, client.end_ns), call.id)),
+            tokens=Tokens(),
         )  # fmt: skip
     received_ns = [start_ns, *(client.event_ns[event] for event in server.tokens.event)]
     tokens = Tokens(
@@ -65,50 +72,32 @@ def _join_request(call: Call, done: CallResult, first_steps: list[int], zero_ns:
         detok_ns=[at - start_ns for at in server.tokens.detok_ns],
         write_ns=[at - start_ns for at in server.tokens.write_ns],
         recv_gap_ns=[later - earlier for earlier, later in pairwise(received_ns)],
+        proxy_ns=[] if server.proxy is None else [server.proxy.event_ns[i] - start_ns for i in server.tokens.event],
     )
+    spans = list(_touching(stage_ends(client, server, edge), start_ns, server.request_id))
     return Request(
         id=call.id, role=call.role, phase=phase, intended_start_ns=start_ns - zero_ns,
         num_prompt_tokens=server.num_prompt_tokens, num_cached_tokens=server.num_cached_tokens,
         num_output_tokens=len(server.tokens.id),
-        finish_reason=server.finish_reason, spans=_join_spans(client, server), tokens=tokens,
+        finish_reason=server.finish_reason, spans=spans, tokens=tokens,
         token_ids_sha256=hashlib.sha256(canonical_json(server.tokens.id)).hexdigest(),
         prompt_text=call.prompt if call.keep_text else None,
         token_texts=server.tokens.text if call.keep_text else None, replica=server.replica,
     )  # fmt: skip
 
 
-def _join_spans(client: CallRecord, server: ServerTrace) -> list[SpanRow]:
-    """Return the path's spans: the client's, the server's, and the network between them."""
-    ends = [("prepare", client.connect_start_ns), ("connect", client.connected_ns)]
-    ends.append(("request", server.spans[0].start_ns))
-    ends += [(span.name, span.start_ns + span.duration_ns) for span in server.spans]
-    ends.append(("response", client.end_ns))
-    rows = _touching(ends, client.intended_start_ns, server.request_id)
-    attributes: list[Attributes] = [{}, {}, {}, *(span.attributes for span in server.spans), {}]
-    return [structs.replace(row, attributes=found) for row, found in zip(rows, attributes, strict=True)]
-
-
-def _join_failed(client: CallRecord, failure: str) -> list[SpanRow]:
-    """Return the path of a request that failed, as far as the client saw it; its last span says why."""
-    known = [("prepare", client.connect_start_ns), ("connect", client.connected_ns)]
-    ends = [(name, end_ns) for name, end_ns in known if end_ns]
-    rows = list(_touching([*ends, ("request", client.end_ns)], min(client.intended_start_ns, client.end_ns), "failed"))
-    last = rows[-1]
-    return [*rows[:-1], SpanRow(last.type, last.parent, last.start_ns, last.duration_ns, {"failure": failure})]
-
-
-def _touching(ends: Iterable[tuple[str, int]], start_ns: int, request_id: str) -> Iterator[SpanRow]:
+def _touching(ends: Iterable[StageEnd], start_ns: int, request_id: str) -> Iterator[SpanRow]:
     """Yield spans that begin where the one before ended.
 
     Raises:
         EngineError: One would end before it begins.
     """
     cursor_ns = start_ns
-    for name, end_ns in ends:
-        if end_ns < cursor_ns:
-            raise EngineError(f"{request_id}: {name} ends {cursor_ns - end_ns} ns before it begins")
-        yield SpanRow(_TYPE_INDEX[name], -1, cursor_ns - start_ns, end_ns - cursor_ns)
-        cursor_ns = end_ns
+    for end in ends:
+        if end.at_ns < cursor_ns:
+            raise EngineError(f"{request_id}: {end.name} ends {cursor_ns - end.at_ns} ns before it begins")
+        yield SpanRow(_TYPE_INDEX[end.name], -1, cursor_ns - start_ns, end.at_ns - cursor_ns, end.attributes)
+        cursor_ns = end.at_ns
 
 
 def _join_steps(parts: list[ServerSteps], names: dict[str, str], zero_ns: int) -> tuple[int, Steps]:

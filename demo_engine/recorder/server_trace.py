@@ -52,6 +52,22 @@ class ServerSteps(msgspec.Struct, frozen=True):
     kv_blocks_total: int
 
 
+class ProxyTrace(msgspec.Struct):
+    """What a reverse proxy in front of the server saw of the reply, written down as it came."""
+
+    start_ns: int
+    """When it had read the request's headers."""
+    is_buffering: bool
+    """Whether it held the reply until it was whole."""
+    event_ns: list[int] = []
+    """When it had read each data event, the final ``[DONE]`` aside."""
+    first_write_ns: int = 0
+    end_ns: int = 0
+    """When it handed on the last of it."""
+    num_reads: int = 0
+    num_writes: int = 0
+
+
 class ServerTrace(msgspec.Struct, frozen=True):
     """The whole of it."""
 
@@ -67,6 +83,8 @@ class ServerTrace(msgspec.Struct, frozen=True):
     num_cached_tokens: int = 0
     replica: int = 0
     """Whose steps these are."""
+    proxy: ProxyTrace | None = None
+    """Added by the proxy that the trace was fetched through."""
 
 
 class StageClock:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from traces.schema import Component, SpanType
 
 EDGE = -1
-"""Stands for the measured bracket between two processes."""
+"""Stands for the measured bracket between two processes of the serving side."""
+CLIENT_EDGE = -2
+"""Stands for the one between client and server."""
 
 _TABLE = [
     SpanType("prepare", "client", "cpu", "intended start", "connect called", "client", 0),
     SpanType("connect", "network", "network", "connect called", "connected", "client", 0),
-    SpanType("request", "network", "network", "connected", "headers read", "client", EDGE),
+    SpanType("tls", "network", "network", "connected", "TLS handshake done", "client", 0, "emulated"),
+    SpanType("request", "network", "network", "connected", "headers read", "client", CLIENT_EDGE),
+    SpanType("uplink", "network", "network", "connected", "headers read", "client", CLIENT_EDGE, "emulated"),
+    SpanType("forward", "gateway", "cpu", "headers read by the proxy", "headers read", "server", EDGE),
     SpanType("receive", "gateway", "cpu", "headers read", "body accepted", "server", 0),
+    SpanType("admit", "gateway", "cpu", "body accepted", "limits checked", "server", 0),
     SpanType("handoff", "tokenizer", "wait", "body accepted", "a worker began", "server", 0),
     SpanType("template", "tokenizer", "cpu", "body accepted", "prompt text ready", "server", 0),
     SpanType("encode", "tokenizer", "cpu", "prompt text ready", "token ids ready", "server", 0),
@@ -32,19 +38,29 @@ _TABLE = [
     SpanType("deliver", "stream", "wait", "last token handed out", "API process read it", "server", EDGE),
     SpanType("detokenize", "stream", "cpu", "API process read it", "text ready", "server", 0),
     SpanType("write", "stream", "cpu", "text ready", "last chunk handed to the socket", "server", 0),
-    SpanType("response", "network", "network", "last chunk handed to the socket", "last byte read", "client", EDGE),
+    SpanType("relay", "gateway", "wait", "last chunk handed to the socket", "proxy handed it on", "server", EDGE),
+    SpanType("response", "network", "network", "last chunk handed on", "last byte read", "client", CLIENT_EDGE),
+    SpanType(
+        "downlink", "network", "network", "last chunk handed on", "last byte read", "client", CLIENT_EDGE, "emulated"
+    ),
 ]
 
 COMPONENTS: dict[str, Component] = {span_type.name: span_type.component for span_type in _TABLE} | {"token": "stream"}
 """Lane of each span name."""
 
 
-def span_types(bracket_ns: int) -> list[SpanType]:
-    """Return the table with the measured uncertainty of edges between two processes."""
+def span_types(bracket_ns: int, client_bracket_ns: int | None = None) -> list[SpanType]:
+    """Return the table with the measured uncertainty of edges between two processes.
+
+    Args:
+        bracket_ns: Of two processes of the serving side.
+        client_bracket_ns: Of client and server; None: the same.
+    """
+    edges = {EDGE: bracket_ns, CLIENT_EDGE: bracket_ns if client_bracket_ns is None else client_bracket_ns}
     return [
         SpanType(
             t.name, t.component, t.kind, t.start_event, t.end_event, t.clock,
-            bracket_ns if t.uncertainty_ns == EDGE else t.uncertainty_ns, t.evidence,
+            edges.get(t.uncertainty_ns, t.uncertainty_ns), t.evidence,
         )
         for t in _TABLE
     ]  # fmt: skip

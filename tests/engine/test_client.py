@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from demo_engine.client.call import Endpoint
+from demo_engine.client.endpoint import Endpoint
 from demo_engine.client.records import After, Call, RunPlan
 from demo_engine.client.run import run
 from demo_engine.recorder.server_trace import ServerSteps, ServerTokens, ServerTrace
