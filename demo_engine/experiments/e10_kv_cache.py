@@ -22,8 +22,8 @@ def plan(context: Context) -> ExperimentPlan:
         return RunPlan([Call("r1", context.words(PROMPT_TOKENS, f"{ID} {seed}"), num_outputs, chat=False)])
 
     arms = [
-        ArmPlan("A", "without KV cache", context.engine(), make_run, {"use_kv_cache": False}),
-        ArmPlan("B", "with KV cache", context.engine(), make_run, {"use_kv_cache": True}),
+        ArmPlan("A", "without KV cache", context.engine(use_kv_cache=False), make_run, {"use_kv_cache": False}),
+        ArmPlan("B", "with KV cache", context.engine(use_kv_cache=True), make_run, {"use_kv_cache": True}),
     ]
     num_known = PROMPT_TOKENS + num_outputs - 1
     by_arm_ns = {"A": context.step_ns([(0, num_known)]), "B": context.step_ns(decodes=[num_known - 1])}
