@@ -42,5 +42,5 @@ def plan(context: Context) -> ExperimentPlan:
     num_rounds, budget_s = (2, 8) if context.quick else (7, 85)
     return ExperimentPlan(
         ID, NAME, QUESTION, arms, prediction, "alone",
-        num_rounds=num_rounds, budget_s=budget_s, num_warmups=0 if context.quick else 1,
+        num_rounds=num_rounds, budget_s=budget_s,
     )  # fmt: skip
