@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from demo_engine.api.errors import ApiError
 from demo_engine.api.replica import Replica
-from demo_engine.api.routing import Candidate, Decision, by_prefix, least_loaded, prefix_of, round_robin
+from demo_engine.api.routing import Candidate, Decision, PrefixOwners, by_prefix, least_loaded, prefix_of, round_robin
 from demo_engine.core.config import EngineConfig
 from demo_engine.recorder.server_trace import Attributes
 
@@ -27,6 +27,7 @@ class Router:
         self._config = config
         self._replicas = replicas
         self._last_replica = -1
+        self._owners = PrefixOwners()
 
     def choose(self, prompt_ids: Sequence[int]) -> tuple[Replica, Attributes]:
         """Return the replica for a prompt, and what the trace says about the choice.
@@ -64,4 +65,4 @@ class Router:
             case "prefix" | "prefix_capped":
                 prefix = prefix_of(prompt_ids, config.block_size, config.routing_prefix_blocks)
                 cap = config.routing_load_cap if config.routing_policy == "prefix_capped" else None
-                return by_prefix(candidates, prefix, cap)
+                return by_prefix(candidates, self._owners, prefix, cap)
