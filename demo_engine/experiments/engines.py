@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from msgspec import structs
+
 from demo_engine.client.records import RunPlan, RunResult
 from demo_engine.core.config import EngineConfig
 from demo_engine.experiments.plan import ArmPlan
-from demo_engine.experiments.processes import Client, running_client, running_server
+from demo_engine.experiments.processes import Client, Server, new_place, running_client, running_edge, running_server
+from demo_engine.network.config import EdgeConfig
+from demo_engine.recorder.memory import resident_bytes
 
 MAX_RESIDENT = 2
 """A resident engine holds the model in memory; two are what arms that alternate need."""
-_Key = tuple[EngineConfig, int]
+_Key = tuple[EngineConfig, int, EdgeConfig]
+_Pair = tuple[Server, Client]
 
 
 class Engines:
@@ -24,7 +29,7 @@ class Engines:
     def __init__(self, model: str, model_id: str) -> None:
         self._model = model
         self._model_id = model_id
-        self._resident: OrderedDict[_Key, tuple[Client, contextlib.ExitStack]] = OrderedDict()
+        self._resident: OrderedDict[_Key, tuple[_Pair, contextlib.ExitStack]] = OrderedDict()
 
     def run(self, arm: ArmPlan, plan: RunPlan) -> RunResult:
         """Carry out a run on the arm's engine.
@@ -33,12 +38,13 @@ class Engines:
             EngineError: The server or the client ended, or the run has no result; the engine is then stopped.
         """
         if arm.new_process:
-            with self._started(arm) as client:
-                return client.run(plan)
+            return self._run_new(arm, plan)
         try:
-            return self._client(arm).run(plan)
+            server, client = self._serving(arm)
+            result = client.run(plan)
+            return structs.replace(result, resident_bytes=resident_bytes(server.pid))
         except BaseException:
-            self._stop((arm.engine, arm.max_num_queued))
+            self._stop(_key(arm))
             raise
 
     def stop_all(self) -> None:
@@ -54,26 +60,40 @@ class Engines:
     ) -> None:
         self.stop_all()
 
-    def _client(self, arm: ArmPlan) -> Client:
-        key = (arm.engine, arm.max_num_queued)
+    def _run_new(self, arm: ArmPlan, plan: RunPlan) -> RunResult:
+        """Carry out a run on a server of its own; its client is there first, and sends when the server is ready."""
+        place = new_place()
+        with (
+            running_client(place, self._model_id) as client,
+            running_server(self._model, arm.engine, arm.max_num_queued, place) as server,
+        ):
+            return structs.replace(client.run(plan), launch=server.launch, resident_bytes=0)
+
+    def _serving(self, arm: ArmPlan) -> _Pair:
+        key = _key(arm)
         if key not in self._resident:
             while len(self._resident) >= MAX_RESIDENT:
                 self._stop(next(iter(self._resident)))
             with contextlib.ExitStack() as stack:
-                client = stack.enter_context(self._started(arm))
-                self._resident[key] = client, stack.pop_all()
+                pair = stack.enter_context(self._started(arm))
+                self._resident[key] = pair, stack.pop_all()
         self._resident.move_to_end(key)
         return self._resident[key][0]
 
     @contextlib.contextmanager
-    def _started(self, arm: ArmPlan) -> Iterator[Client]:
+    def _started(self, arm: ArmPlan) -> Iterator[_Pair]:
         with (
             running_server(self._model, arm.engine, arm.max_num_queued) as server,
-            running_client(server, self._model_id) as client,
+            running_edge(server, arm.edge) as edge,
+            running_client(server, self._model_id, edge) as client,
         ):
-            yield client
+            yield server, client
 
     def _stop(self, key: _Key) -> None:
         if key in self._resident:
             _, stack = self._resident.pop(key)
             stack.close()
+
+
+def _key(arm: ArmPlan) -> _Key:
+    return arm.engine, arm.max_num_queued, arm.edge

@@ -17,9 +17,11 @@ from demo_engine.experiments.exemplar import choose_exemplar
 from demo_engine.experiments.plan import ArmPlan, ExperimentPlan
 from demo_engine.recorder.host import counters
 from demo_engine.recorder.join import Phase, join_run
+from demo_engine.recorder.join_start import join_started_run
 from demo_engine.recorder.span_types import span_types
 from traces import SCHEMA_VERSION, Experiment, Run
 from traces.check import unattributed_faults
+from traces.outcomes.startup import RESIDENT_GAUGE
 from traces.schema import Arm
 
 MIN_ROUNDS, MIN_QUICK_ROUNDS = 4, 1
@@ -87,8 +89,12 @@ def _run(arm: ArmPlan, plan: RunPlan, phase: Phase, engines: Engines) -> Run:
     wall_ns, perf_ns = result.end_wall_ns - result.start_wall_ns, result.end_perf_ns - result.start_perf_ns
     if abs(wall_ns - perf_ns) > WALL_STEP_LIMIT_NS:
         host["wall_step_ns"] = wall_ns - perf_ns
-    run = join_run(plan, result, phase)
-    return Run(run.clock, run.requests, run.steps, run.gauges, host)
+    if result.launch is None:
+        run = join_run(plan, result, phase)
+    else:
+        run = join_started_run(plan, result, result.launch, phase)
+    gauges = {} if result.resident_bytes is None else {RESIDENT_GAUGE: [result.resident_bytes]}
+    return msgspec.structs.replace(run, gauges=run.gauges | gauges, host=host)
 
 
 def _experiment(
@@ -109,6 +115,8 @@ def _experiment(
     arms = []
     for arm in plan.arms:
         settings = _COMMON_SETTINGS | arm.settings | {"engine": asdict(arm.engine)}
+        if not arm.edge.is_direct:
+            settings["edge"] = asdict(arm.edge)
         runs = progress.runs[arm.id]
         arms.append(Arm(arm.id, arm.label, settings, runs, choose_exemplar(bare, runs)))
     return msgspec.structs.replace(bare, arms=arms)

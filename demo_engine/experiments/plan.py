@@ -8,6 +8,7 @@ from typing import Any
 
 from demo_engine.client.records import RunPlan
 from demo_engine.core.config import EngineConfig
+from demo_engine.network.config import EdgeConfig
 from traces.schema import Prediction
 
 
@@ -28,6 +29,8 @@ class ArmPlan:
     """How many requests may wait at the server; more are refused."""
     new_process: bool = False
     """Start the engine anew for each run, and count its start as part of the first request."""
+    edge: EdgeConfig = field(default_factory=EdgeConfig)
+    """What stands between client and server."""
 
 
 @dataclass(frozen=True)

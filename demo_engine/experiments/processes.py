@@ -6,8 +6,10 @@ import contextlib
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,7 +20,9 @@ from demo_engine.client.records import RunPlan, RunResult
 from demo_engine.core.config import EngineConfig
 from demo_engine.errors import EngineError
 from demo_engine.flags import arguments_for
+from demo_engine.network.config import EdgeAddress, EdgeConfig
 from demo_engine.recorder.calibration import Calibration
+from demo_engine.recorder.startup import STAMPS, Launch, StartStamps
 
 STOP_GRACE_S = 10.0
 _ADDRESS = "spanreel engine at "
@@ -30,28 +34,49 @@ class Server:
 
     url: str
     token: str = field(repr=False)
+    pid: int = 0
+    launch: Launch | None = None
+
+
+def new_place() -> Server:
+    """Return an address where no server is yet, so that a client can be started first."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return Server(f"http://127.0.0.1:{probe.getsockname()[1]}", secrets.token_urlsafe(32))
 
 
 @contextlib.contextmanager
-def running_server(model: str, config: EngineConfig, max_num_queued: int = 32) -> Iterator[Server]:
-    """Start a server on a free port and wait until it is ready; stop it on leaving.
+def running_server(
+    model: str, config: EngineConfig, max_num_queued: int = 32, place: Server | None = None
+) -> Iterator[Server]:
+    """Start a server and wait until it is ready; stop it on leaving.
+
+    Args:
+        model: What it serves.
+        config: Its engine's settings.
+        max_num_queued: How many requests may wait.
+        place: Where it is to be; None takes a free port.
 
     Raises:
         EngineError: It ended before it was ready.
     """
-    token = secrets.token_urlsafe(32)
-    arguments = ["serve", "--port", "0", "--with-stdin", "--model", model, *arguments_for(config)]
+    token = secrets.token_urlsafe(32) if place is None else place.token
+    port = "0" if place is None else place.url.rpartition(":")[2]
+    arguments = ["serve", "--port", port, "--with-stdin", "--with-stamps", "--model", model, *arguments_for(config)]
     arguments += ["--max-num-queued", str(max_num_queued)]
+    wall_ns, perf_ns = time.time_ns(), time.perf_counter_ns()
     with _child(["demo_engine", *arguments], token) as process:
-        url = ""
+        url, launch = "", None
         for line in process.stdout or ():
             if line.startswith(_ADDRESS):
                 url = line.removeprefix(_ADDRESS).strip()
+            if line.startswith(STAMPS):
+                launch = Launch(wall_ns, perf_ns, msgspec.json.decode(line.removeprefix(STAMPS), type=StartStamps))
             if line.strip() == "ready":
                 break
         else:
             raise EngineError(f"the server ended before it was ready, with exit code {process.wait()}")
-        yield Server(url, token)
+        yield Server(url, token, process.pid, launch)
 
 
 class Client:
@@ -78,9 +103,35 @@ class Client:
 
 
 @contextlib.contextmanager
-def running_client(server: Server, model_id: str) -> Iterator[Client]:
-    """Start a client for a server; stop it on leaving."""
-    with _child(["demo_engine.client", server.url, model_id], server.token) as process:
+def running_edge(server: Server, config: EdgeConfig) -> Iterator[EdgeAddress | None]:
+    """Put before a server what the settings ask for, in a process of its own; yield where the way begins.
+
+    Raises:
+        EngineError: It could not be started; it has said why.
+    """
+    if config.is_direct:
+        yield None
+        return
+    with _child(["demo_engine.network", server.url, *arguments_for(config)], server.token) as process:
+        line = process.stdout.readline() if process.stdout else ""
+        if not line:
+            raise EngineError(f"the way to the server could not be made, exit code {process.wait()}")
+        yield msgspec.json.decode(line, type=EdgeAddress)
+
+
+@contextlib.contextmanager
+def running_client(server: Server, model_id: str, edge: EdgeAddress | None = None) -> Iterator[Client]:
+    """Start a client for a server, which it reaches by ``edge`` if given, and wait for it; stop it on leaving.
+
+    The server need not be there yet.
+
+    Raises:
+        EngineError: It ended before it was ready.
+    """
+    way = [] if edge is None else [msgspec.json.encode(edge).decode()]
+    with _child(["demo_engine.client", server.url, model_id, *way], server.token) as process:
+        if process.stdout is None or not process.stdout.readline():
+            raise EngineError(f"the client ended before it was ready, with exit code {process.wait()}")
         yield Client(process)
 
 
