@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     serve.add_argument("--vllm-metric-names", action="store_true", help="write /metrics under vLLM's names as well")
     serve.add_argument("--with-stdin", action="store_true", help="stop when standard input closes")
+    serve.add_argument("--with-stamps", action="store_true", help="say when each part of the start was over")
     serve.set_defaults(run=_serve)
 
     profile = verbs.add_parser("profile", help="Measure this machine and write a trace set.")
@@ -115,6 +116,7 @@ def _serve(options: argparse.Namespace) -> int:
         ServeOptions(
             folder, options.host, options.port, token, config, options.max_num_queued, options.max_prompt_bytes,
             vllm_metric_names=options.vllm_metric_names, with_stdin=options.with_stdin,
+            with_stamps=options.with_stamps,
         )
     )  # fmt: skip
 

@@ -8,10 +8,12 @@ import ipaddress
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from demo_engine.api.app import make_app
@@ -25,6 +27,7 @@ from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
 from demo_engine.core.config import EngineConfig
 from demo_engine.errors import UsageError
+from demo_engine.recorder.startup import STAMPS, StartStamps
 from demo_engine.weights import ModelFolder
 
 DRAIN_S = 2.0
@@ -47,6 +50,8 @@ class ServeOptions:
     """Write the metrics under vLLM's names too."""
     with_stdin: bool = False
     """Stop when standard input closes, so that a server does not outlive the process that started it."""
+    with_stamps: bool = False
+    """Say when each part of the start was over, right before ``ready``."""
 
 
 def serve(options: ServeOptions) -> int:
@@ -92,7 +97,7 @@ async def _serve(options: ServeOptions) -> int:
                 host = f"[{options.host}]" if ":" in options.host else options.host
                 say(f"spanreel engine at http://{host}:{port}")
                 say(f"token {options.token}")
-                await _until_stopped(fleet, stop)
+                await _until_stopped(fleet, stop, with_stamps=options.with_stamps)
                 exit_code = 0 if fleet.is_whole else 1
         finally:
             await fleet.stop()
@@ -132,8 +137,8 @@ def listening(runner: web.AppRunner, guard: Guard, host: str, port: int) -> Iter
         door.close()
 
 
-async def _until_stopped(fleet: Fleet, stop: asyncio.Event) -> None:
-    serving = asyncio.create_task(_keep_serving(fleet))
+async def _until_stopped(fleet: Fleet, stop: asyncio.Event, *, with_stamps: bool) -> None:
+    serving = asyncio.create_task(_keep_serving(fleet, with_stamps=with_stamps))
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -147,8 +152,13 @@ async def _until_stopped(fleet: Fleet, stop: asyncio.Event) -> None:
                 await task
 
 
-async def _keep_serving(fleet: Fleet) -> None:
+async def _keep_serving(fleet: Fleet, *, with_stamps: bool) -> None:
+    spawned_ns = time.perf_counter_ns()
     await fleet.start()
+    loaded = fleet.replicas[0].ready
+    if with_stamps and loaded is not None:
+        stamps = StartStamps(spawned_ns, loaded.sent_ns - loaded.load_ns, loaded.sent_ns)
+        say(f"{STAMPS}{msgspec.json.encode(stamps).decode()}")
     say("ready")
     await fleet.keep()
 

@@ -21,11 +21,15 @@ from demo_engine.console import say
 from demo_engine.errors import EngineError
 from demo_engine.network.config import EdgeAddress
 
+READY = "ready"
+"""The first line of output: whatever takes long to import is there."""
+
 
 def main() -> int:
     """Serve plans until the input ends."""
     edge = msgspec.json.decode(sys.argv[3], type=EdgeAddress) if len(sys.argv) > 3 else None
     endpoint = Endpoint(sys.argv[1], os.environ[TOKEN_VARIABLE], sys.argv[2], edge)
+    say(READY)
     for line in sys.stdin:
         try:
             plan = msgspec.json.decode(line, type=RunPlan)

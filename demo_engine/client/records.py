@@ -8,6 +8,7 @@ import msgspec
 
 from demo_engine.network.config import EdgeConfig
 from demo_engine.recorder.server_trace import ServerTrace
+from demo_engine.recorder.startup import Launch
 
 
 class After(msgspec.Struct, frozen=True):
@@ -90,3 +91,7 @@ class RunResult(msgspec.Struct, frozen=True):
     """What the requests went through."""
     bracket_ns: int | None = None
     """Median half-width of the send/receive bracket between client and server, measured just before."""
+    launch: Launch | None = None
+    """The start of the server, if the run waited for it; like what follows, known to the process that started it."""
+    resident_bytes: int | None = None
+    """Memory that the server's processes held when the run was over, 0 if they ended with it."""

@@ -48,6 +48,8 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     linear_kernel: str
     load_ns: int
     num_parameters: int
+    sent_ns: int = 0
+    """The engine's clock when it was loaded."""
 
 
 class GrammarTimes(msgspec.Struct, frozen=True):

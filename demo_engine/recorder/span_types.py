@@ -10,6 +10,10 @@ CLIENT_EDGE = -2
 """Stands for the one between client and server."""
 
 _TABLE = [
+    SpanType("launch", "gateway", "cpu", "server process started", "API listens", "server", EDGE),
+    SpanType("imports", "model", "cpu", "engine process started", "libraries imported", "server", EDGE),
+    SpanType("load", "model", "cpu", "libraries imported", "model loaded", "server", 0),
+    SpanType("ready", "router", "wait", "model loaded", "request sent", "client", EDGE),
     SpanType("prepare", "client", "cpu", "intended start", "connect called", "client", 0),
     SpanType("connect", "network", "network", "connect called", "connected", "client", 0),
     SpanType("tls", "network", "network", "connected", "TLS handshake done", "client", 0, "emulated"),

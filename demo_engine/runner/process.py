@@ -131,7 +131,8 @@ def run(file_descriptor: int, model_folder: Path, config: EngineConfig) -> int:
             with contextlib.suppress(SchemaError):
                 grammars.make_tables()
         kernel = kernel_name(batch_invariant=config.batch_invariant, device=config.device)
-        link.send(Ready(kernel, time.perf_counter_ns() - start_ns, runner.shape.num_parameters))
+        loaded_ns = time.perf_counter_ns()
+        link.send(Ready(kernel, loaded_ns - start_ns, runner.shape.num_parameters, loaded_ns))
         EngineProcess(link, runner, grammars, config).serve()
     except ApiGoneError:
         return 0
