@@ -35,7 +35,7 @@ async def send(
         EngineError: The server refused, or did not finish the reply.
     """
     body = msgspec.json.encode(_body(endpoint, call))
-    url = f"{endpoint.way_url}/v1/{'chat/completions' if call.chat else 'completions'}"
+    url = f"{endpoint.way_url}{_path(call)}"
     headers = endpoint.headers | {"Content-Type": "application/json"}
     async with (
         connections.session(record) as session,
@@ -44,10 +44,22 @@ async def send(
         if response.status != 200:
             raise EngineError(f"the server answered {response.status}: {await response.text()}")
         record.request_id = response.headers["X-Request-Id"]
-        await _read(response, record, news)
+        if call.tokenize:
+            await response.read()
+            record.end_ns = time.perf_counter_ns()
+        else:
+            await _read(response, record, news)
+
+
+def _path(call: Call) -> str:
+    if call.tokenize:
+        return "/tokenize"
+    return "/v1/chat/completions" if call.chat else "/v1/completions"
 
 
 def _body(endpoint: Endpoint, call: Call) -> dict[str, Any]:
+    if call.tokenize:
+        return {"model": endpoint.model, "prompt": call.prompt}
     prompt = {"messages": [{"role": "user", "content": call.prompt}]} if call.chat else {"prompt": call.prompt}
     common = {"model": endpoint.model, "stream": True, "temperature": 0, "ignore_eos": True}
     return common | {"max_tokens": call.max_tokens} | prompt

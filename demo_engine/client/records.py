@@ -23,7 +23,7 @@ class After(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One streamed, greedy request of a fixed length."""
+    """One streamed, greedy request of a fixed length, or a text that is only cut into tokens."""
 
     id: str
     """Its name in the trace, such as ``r7``."""
@@ -35,6 +35,8 @@ class Call(msgspec.Struct, frozen=True):
     after: After | None = None
     chat: bool = True
     """Through the chat template; without, the text is the prompt as it stands."""
+    tokenize: bool = False
+    """Ask ``/tokenize`` alone: the request never reaches an engine, has no output, and ``max_tokens`` is not sent."""
     keep_text: bool = False
     """Whether prompt and answer are stored with the trace."""
 

@@ -15,10 +15,17 @@ import pytest
 from demo_engine.api.prompts import Prompts
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.api.validation import ChatMessage
+from demo_engine.client.records import After, Call, RunPlan
 from demo_engine.core.config import EngineConfig
+from demo_engine.experiments.processes import running_client, running_server
+from demo_engine.recorder.join import join_run
 from demo_engine.recorder.server_trace import ServerSpan, ServerTrace, StageClock
+from demo_engine.recorder.span_types import span_types
 from engine_server import chat_body, open_stream, start_server, stop_server
 from toy_server import write_toy_folder
+from trace_factory import make_experiment
+from traces import request_path
+from traces.check import check_experiment
 
 TEXT = "A long text. " * 60_000
 TOKENIZE = {"prompt": TEXT}
@@ -152,6 +159,27 @@ def test_the_stream_of_a_neighbour_shows_where_a_long_text_is_tokenized(folder, 
         assert longest_silence(span, writes_ns) > 0.5
     else:
         assert len(inside(span, writes_ns)) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.engine
+def test_a_text_that_is_only_cut_has_a_path_in_the_trace(folder):
+    """Beside a stream, the path of a ``/tokenize`` names the ways to the worker and back, and sums to its end."""
+    config = EngineConfig(tokenizer_mode="pool", max_model_len=8192)
+    text = Call("t1", TEXT, 1, after=After("r1"), tokenize=True)
+    plan = RunPlan([Call("r1", "Hello", 400, role="neighbour"), text])
+    with running_server(str(folder), config) as server, running_client(server, folder.name) as client:
+        result = client.run(plan)
+    run = join_run(plan, result)
+    experiment = make_experiment(run, request_id="t1")
+    experiment = msgspec.structs.replace(experiment, span_types=span_types(run.clock.bracket_ns))
+    check_experiment(experiment, folder)
+    path = request_path(experiment, run, run.requests[1])
+    names = [span.name for span in path]
+    assert names[names.index("receive") :] == ["receive", "handoff", "encode", "handback", "write", "response"]
+    record = result.calls[1].client
+    assert path[-1].end_ns == record.end_ns - record.intended_start_ns
+    assert run.requests[1].num_prompt_tokens == len(TEXT)
 
 
 def _trace(server, request_id: str) -> ServerTrace:
