@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +12,7 @@ from demo_engine.api.errors import ApiError
 
 MAX_SCHEMA_BYTES = 32_768
 MAX_SCHEMA_DEPTH = 64
+MAX_DIVISOR_STATES = 10_000
 _ANY_OBJECT = '{"type":"object"}'
 _COMPILER_OPTIONS = "x-guidance"
 
@@ -46,7 +49,8 @@ class ResponseFormat(msgspec.Struct, frozen=True):
             raise _refusal("the schema is no object")
         if _COMPILER_OPTIONS in schema:
             raise _refusal(f"the schema sets {_COMPILER_OPTIONS}; leave it out")
-        _check_depth(schema)
+        if _divisor_states(_all_values(schema)) > MAX_DIVISOR_STATES:
+            raise _refusal("the schema's multipleOf is too fine; use few digits")
         return data.decode()
 
 
@@ -57,12 +61,14 @@ def _decode(data: bytes) -> Any:
         raise _refusal(f"the schema is not valid JSON: {error}") from error
 
 
-def _check_depth(schema: Any) -> None:
-    level = [schema]
+def _all_values(schema: Any) -> list[Any]:
+    """Return the schema and all that stands in it, unless it is too deep."""
+    values, level = [], [schema]
     for _ in range(MAX_SCHEMA_DEPTH):
+        values += level
         level = [child for value in level for child in _children(value)]
         if not level:
-            return
+            return values
     raise _refusal(f"the schema is nested more than {MAX_SCHEMA_DEPTH} deep")
 
 
@@ -70,6 +76,22 @@ def _children(value: Any) -> list[Any]:
     if isinstance(value, dict):
         return list(value.values())
     return value if isinstance(value, list) else []
+
+
+def _divisor_states(values: list[Any]) -> int:
+    """Return how many remainders an automaton must tell apart that divides by every ``multipleOf`` at once.
+
+    The library bounds all else, but would follow every remainder of a large divisor, or of several.
+    """
+    divisors = [value["multipleOf"] for value in values if isinstance(value, dict) and "multipleOf" in value]
+    return math.prod(_without_point(divisor) for divisor in divisors if type(divisor) in (int, float) and divisor)
+
+
+def _without_point(number: float) -> int:
+    """Return a decimal number's digits as a whole number: 25 for 0.25."""
+    _, digits, exponent = Decimal(str(number)).as_tuple()
+    zeros = "0" * max(0, int(exponent))
+    return int("".join(map(str, digits)) + zeros)
 
 
 def _refusal(message: str) -> ApiError:
