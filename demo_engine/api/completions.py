@@ -14,8 +14,10 @@ from aiohttp import web
 
 from demo_engine.api.bodies import read_body
 from demo_engine.api.errors import ApiError, json_response
+from demo_engine.api.gateway.allowance import Spending
+from demo_engine.api.gateway.estimate import estimated_prompt_tokens
 from demo_engine.api.generation import Delta, Generation
-from demo_engine.api.guard import STAGES
+from demo_engine.api.guard import CALLER, STAGES
 from demo_engine.api.logprobs import ScoredToken
 from demo_engine.api.metrics import Metrics
 from demo_engine.api.prompts import Prompts
@@ -60,22 +62,25 @@ class Completions:
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """``POST /v1/chat/completions``."""
-        with self._admitted():
+        with self._admitted(request) as spending:
             body = await read_body(request, ChatRequest)
             stages = self._received(request, body.model)
+            spending.reserve_tokens(estimated_prompt_tokens(body) + _wanted_tokens(body), stages)
             prompt_ids = await self._prompts.of_chat(body.messages, stages)
-            return await self._complete(request, body, "chat", prompt_ids)
+            return await self._complete(request, body, "chat", prompt_ids, spending)
 
     async def plain(self, request: web.Request) -> web.StreamResponse:
         """``POST /v1/completions``."""
-        with self._admitted():
+        with self._admitted(request) as spending:
             body = await read_body(request, CompletionRequest)
             stages = self._received(request, body.model)
+            spending.reserve_tokens(estimated_prompt_tokens(body) + _wanted_tokens(body), stages)
             prompt_ids = await self._prompts.of_text(body.prompt, stages)
-            return await self._complete(request, body, "completion", prompt_ids)
+            return await self._complete(request, body, "completion", prompt_ids, spending)
 
     async def tokenize(self, request: web.Request) -> web.Response:
         """``POST /tokenize``."""
+        _spending(request).take_request()
         body = await read_body(request, TokenizeRequest)
         stages = self._received(request, body.model or self._model_id)
         ids = await self._prompts.of_any_text(body.prompt, stages)
@@ -101,16 +106,19 @@ class Completions:
         return json_response(msgspec.to_builtins(finished))
 
     @contextmanager
-    def _admitted(self) -> Iterator[None]:
-        """Hold a place; without one the request is refused before anything is read of it."""
+    def _admitted(self, request: web.Request) -> Iterator[Spending]:
+        """Hold a place, and account for the request; without one it is refused before anything is read of it."""
         if self._num_open >= self._max_open:
             raise ApiError(429, f"{self._num_open} requests are waiting already", code="queue_full", retry_s=RETRY_S)
         self._router.ready()
+        spending = _spending(request)
+        spending.take_request()
         self._num_open += 1
         try:
-            yield
+            yield spending
         finally:
             self._num_open -= 1
+            spending.settle()
 
     def _received(self, request: web.Request, model: str) -> StageClock:
         """End the first stage with a body that names our model."""
@@ -129,6 +137,7 @@ class Completions:
         body: ChatRequest | CompletionRequest,
         kind: Literal["chat", "completion"],
         prompt_ids: list[int],
+        spending: Spending,
     ) -> web.StreamResponse:
         stages = request[STAGES]
         param = "messages" if kind == "chat" else "prompt"
@@ -157,6 +166,7 @@ class Completions:
             return await _whole_reply(generation, deltas, reply)
         finally:
             await deltas.aclose()
+            spending.used_tokens = len(prompt_ids) + generation.num_output_tokens
             self._metrics.finished(generation)
             self._remember(generation.id, generation)
 
@@ -185,15 +195,25 @@ def _trace_without_engine(request_id: str, num_tokens: int, stages: StageClock) 
     return ServerTrace(request_id, "perf_counter_ns", 0, num_tokens, "stop", stages.spans, ServerTokens(), no_steps)
 
 
+def _spending(request: web.Request) -> Spending:
+    caller = request[CALLER]
+    return Spending(caller.name, caller.allowance)
+
+
+def _wanted_tokens(body: ChatRequest | CompletionRequest) -> int:
+    """Return how many tokens the answer may have."""
+    default_tokens = DEFAULT_CHAT_TOKENS if isinstance(body, ChatRequest) else DEFAULT_COMPLETION_TOKENS
+    return _max_tokens(body) or default_tokens
+
+
 def _max_tokens(body: ChatRequest | CompletionRequest) -> int | None:
     return (body.max_completion_tokens if isinstance(body, ChatRequest) else None) or body.max_tokens
 
 
 def _sampling(body: ChatRequest | CompletionRequest, room: int) -> SamplingParams:
     """Return how the engine shall choose tokens; what the body leaves out has OpenAI's default."""
-    default_tokens = DEFAULT_CHAT_TOKENS if isinstance(body, ChatRequest) else DEFAULT_COMPLETION_TOKENS
     return SamplingParams(
-        max_tokens=_max_tokens(body) or min(room, default_tokens),
+        max_tokens=_max_tokens(body) or min(room, _wanted_tokens(body)),
         temperature=1.0 if body.temperature is None else body.temperature,
         seed=secrets.randbits(62) if body.seed is None else body.seed,
         ignore_eos=bool(body.ignore_eos),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 
 from aiohttp import web
@@ -10,12 +9,18 @@ from aiohttp.typedefs import Handler, Middleware
 
 from demo_engine.api.connection import Connection
 from demo_engine.api.errors import ApiError
+from demo_engine.api.gateway.keys import Caller, KeyRing
 from demo_engine.recorder.server_trace import StageClock
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 16_384
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+KEY_ROUTES = frozenset(
+    {"/v1/models", "/v1/models/{model}", "/v1/chat/completions", "/v1/completions", "/v1/clock", "/tokenize"}
+)
+"""What a key may use that is not the run's own token: neither others' traces nor the metrics."""
 STAGES = web.RequestKey("stages", StageClock)
+CALLER = web.RequestKey("caller", Caller)
 _log = logging.getLogger(__name__)
 
 
@@ -25,8 +30,8 @@ class Guard:
     It also starts the request's stage clock: the instant at which the headers have been read.
     """
 
-    def __init__(self, token: str) -> None:
-        self._expected = f"Bearer {token}".encode()
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
         self._hosts: frozenset[str] = frozenset()
         self._origins: frozenset[str] = frozenset()
 
@@ -79,6 +84,10 @@ class Guard:
             raise ApiError(403, "requests from other sites are refused", code="origin_not_allowed")
         if request.path in OPEN_PATHS:
             return
-        given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
-        if not hmac.compare_digest(given, self._expected):
+        caller = self._keys.caller(request.headers.get("Authorization", ""))
+        if caller is None:
             raise ApiError(401, "missing or wrong token; send Authorization: Bearer <token>", code="invalid_api_key")
+        resource = request.match_info.route.resource
+        if not caller.is_master and resource is not None and resource.canonical not in KEY_ROUTES:
+            raise ApiError(403, "this key may not use this route; the server's own token may", code="key_not_allowed")
+        request[CALLER] = caller

@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,8 @@ from demo_engine.api.completions import Completions
 from demo_engine.api.connection import Connection
 from demo_engine.api.fleet import Fleet
 from demo_engine.api.front_door import FrontDoor
+from demo_engine.api.gateway.allowance import Limits
+from demo_engine.api.gateway.keys import KeyEntry, KeyRing
 from demo_engine.api.guard import Guard
 from demo_engine.api.metrics import Metrics
 from demo_engine.api.tokenizer import PromptTokenizer
@@ -48,6 +50,8 @@ class ServeOptions:
     max_prompt_bytes: int = 262_144
     vllm_metric_names: bool = False
     """Write the metrics under vLLM's names too."""
+    keys: Sequence[KeyEntry] = ()
+    """Other keys than the token."""
     with_stdin: bool = False
     """Stop when standard input closes, so that a server does not outlive the process that started it."""
     with_stamps: bool = False
@@ -86,7 +90,9 @@ async def _serve(options: ServeOptions) -> int:
         options.model.id, tokenizer, fleet.replicas, metrics, options.max_num_queued, options.max_prompt_bytes,
         options.config,
     )  # fmt: skip
-    guard = Guard(options.token)
+    config = options.config
+    limits = Limits(config.requests_per_minute, config.tokens_per_minute, config.limit_burst_s)
+    guard = Guard(KeyRing(options.token, options.keys, limits))
     app = make_app(guard, completions, metrics, fleet.replicas, options.model.id)
     runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
     await runner.setup()

@@ -47,6 +47,10 @@ class EngineConfig:
     routing_prefix_blocks: int = option(4, "blocks at the beginning of a prompt that make it alike", low=1)
     routing_load_cap: int = option(8, "prefix_capped: most load (4 x waiting + running) above the least loaded one's")
 
+    requests_per_minute: int = option(0, "most requests of one key, unless the key has a limit of its own; 0: any")
+    tokens_per_minute: int = option(0, "most tokens of one key, prompts and answers together; 0: any")
+    limit_burst_s: int = option(60, "how many seconds' worth of both may come at once", low=1)
+
     @property
     def environment(self) -> dict[str, str]:
         """Return what the runner's process needs in its environment before torch is loaded."""

@@ -13,6 +13,7 @@ from aiohttp import web
 from demo_engine.api.app import make_app
 from demo_engine.api.completions import Completions
 from demo_engine.api.front_door import is_plain_probe
+from demo_engine.api.gateway.keys import KeyRing
 from demo_engine.api.guard import OPEN_PATHS, Guard
 from demo_engine.api.metrics import Metrics
 from demo_engine.api.server import listening
@@ -36,7 +37,7 @@ def on_server(check):
     """Run ``check(port)`` against a server without replicas."""
 
     async def main():
-        guard = Guard(TOKEN)
+        guard = Guard(KeyRing(TOKEN))
         runner = web.AppRunner(make_idle_app(guard), handler_cancellation=True)
         await runner.setup()
         try:
@@ -91,7 +92,7 @@ def test_without_the_token_only_the_open_paths_answer():
 
 def test_every_registered_route_is_behind_the_guard():
     """A route that is added later without thought is refused too: the open paths are listed, not the closed ones."""
-    app = make_idle_app(Guard(TOKEN))
+    app = make_idle_app(Guard(KeyRing(TOKEN)))
     paths = {resource.canonical for resource in app.router.resources()}
     assert paths >= OPEN_PATHS
 
@@ -277,7 +278,7 @@ def test_the_whole_matrix_lets_only_the_intended_requests_in():
         origins = [None, f"http://{own}", "http://evil.com", "null", f"https://{own}"]
         tokens = [None, f"Bearer {TOKEN}", "Bearer wrong"]
         num_refused = 0
-        for resource in make_idle_app(Guard(TOKEN)).router.resources():
+        for resource in make_idle_app(Guard(KeyRing(TOKEN))).router.resources():
             path = resource.canonical.format(model="m", request_id="x")
             for method, host, origin, token in itertools.product(METHODS, hosts, origins, tokens):
                 headers = [f"Host: {host}"] + [f"Origin: {origin}"] * bool(origin)

@@ -1,0 +1,1 @@
+"""Who may use how much: API keys, and their limits in requests and in tokens."""
