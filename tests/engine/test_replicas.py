@@ -139,6 +139,17 @@ def test_a_replica_that_dies_or_hangs_is_taken_out_and_returns(server, number):
     assert metric(server, "requests_total")[3::4] == [1, 0]  # those that ended with an error
 
 
+def test_clients_that_leave_cost_neither_replica_a_block(server):
+    """Streams on both replicas, dropped while they wait or run, leave both idle and whole."""
+    with ExitStack() as stack:
+        for number in range(12):
+            connection = stack.enter_context(stream(server, "abc"[number % 3], LONG))
+            if number < 2:
+                read(connection, num_events=2)
+    wait_until_whole(server)
+    assert metric(server, "requests_total")[2::4] == [8, 4]  # those that were cancelled
+
+
 def test_without_any_replica_the_server_says_so_and_recovers(server):
     """Both killed at once: not ready, requests are refused with 503, and after a while both serve again."""
     for engine in engines(server):
