@@ -211,3 +211,65 @@ def test_without_a_kv_cache_requests_that_do_not_fit_together_take_turns():
         loop.step()
     assert max(loop.log.columns(0, loop.log.num_steps - 1)["prefill_tokens"]) <= 16
     assert output.tokens_by_id == {name: expected_tokens(prompt, 11) for name, prompt in prompts.items()}
+
+
+class CountedGrammar:
+    """Lets nothing follow its last token; fails at one that it is told."""
+
+    def __init__(self, num_tokens: int, failing_at: int | None = None) -> None:
+        self.failure: str | None = None
+        self._num_left = num_tokens
+        self._failing_at = failing_at
+
+    def mask(self, logits):
+        """Return what was given, or nothing once it fails."""
+        if self._num_left == self._failing_at:
+            self.failure = "too complex"
+            return None
+        return logits
+
+    def accept(self, token_id):
+        """Count the token."""
+        self._num_left -= 1
+        return self._num_left == 0
+
+
+def sample_with_grammars(logits, requests):
+    """Choose as the fake model does, and ask each grammar as the real sampler would."""
+    chosen = []
+    for token, request in zip(logits, requests, strict=True):
+        if request.grammar is None:
+            chosen.append(Sampled(token))
+        elif request.grammar.mask(token) is None:
+            chosen.append(None)
+        else:
+            chosen.append(Sampled(token, is_complete=request.grammar.accept(token), mask_ns=70))
+    return chosen
+
+
+def test_a_reply_ends_when_its_grammar_lets_nothing_follow():
+    """Before its length, with its last token, and the step's record holds the time of the masks."""
+    loop, output = make_loop(EngineConfig())
+    loop._runner.sample = sample_with_grammars
+    loop.submit(EngineRequest("json", (1, 2), SamplingParams(9), grammar=CountedGrammar(3)))
+    loop.submit(EngineRequest("free", (3, 4), SamplingParams(5)))
+    while loop.has_work:
+        loop.step()
+    assert output.reasons == {"json": "complete", "free": "length"}
+    assert [len(output.tokens_by_id[name]) for name in ("json", "free")] == [3, 5]
+    assert loop.log.columns(0, 4)["mask_ns"] == [70, 70, 70, 0, 0]
+
+
+def test_a_grammar_that_fails_on_the_way_ends_its_request_alone():
+    """It is a refusal, and not a fault of the engine; its blocks are freed and need not be erased."""
+    loop, output = make_loop(EngineConfig())
+    loop._runner.sample = sample_with_grammars
+    loop.submit(EngineRequest("json", (1, 2), SamplingParams(9), grammar=CountedGrammar(4, failing_at=2)))
+    loop.submit(EngineRequest("free", (3, 4), SamplingParams(5)))
+    while loop.has_work:
+        loop.step()
+    assert output.refused_ids == ["json"]
+    assert output.failed_ids == []
+    assert output.tokens_by_id["free"] == expected_tokens((3, 4), 5)
+    assert loop._runner.erased_ids == []
+    assert loop.scheduler.blocks.num_used == 0

@@ -101,6 +101,7 @@ class Collector:
         self.started_ids: list[str] = []
         self.cached_by_id: dict[str, int | None] = {}
         self.failed_ids: list[str] = []
+        self.refused_ids: list[str] = []
         self.times: list[StepTimes] = []
 
     def started(self, requests: Sequence[EngineRequest], start_ns: int) -> None:
@@ -118,7 +119,7 @@ class Collector:
 
     def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
         """Keep the id."""
-        self.failed_ids.append(request_id)
+        (self.refused_ids if is_refusal else self.failed_ids).append(request_id)
 
 
 __all__ = ["STOP_ID", "Collector", "CountingRunner", "FakeClock", "StepAbortedError", "expected_tokens", "next_token"]
