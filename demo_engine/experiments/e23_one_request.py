@@ -51,7 +51,7 @@ def plan(context: Context) -> ExperimentPlan:
         by_arm_ns["A"],
         by_arm_ns,
     )
-    num_rounds, budget_s = (3, 12) if context.quick else (7, 60)
+    num_rounds, budget_s = (3, 18) if context.quick else (7, 60)
     return ExperimentPlan(
         ID, NAME, QUESTION, arms, prediction, "one request, beside a neighbour or alone",
         num_rounds=num_rounds, budget_s=budget_s, num_warmups=1 if context.quick else 2,
