@@ -1,4 +1,4 @@
-"""``bench engine``: how fast this engine decodes, and what scheduling costs."""
+"""``bench engine``: how fast this engine decodes, what scheduling costs, and what serving does."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from demo_engine.bench.figures import Figure, Target, not_measured
 from demo_engine.bench.jobs import Side, Spent
 from demo_engine.bench.paired import median_interval, slope
 from demo_engine.bench.scheduling import scheduling_figures
+from demo_engine.bench.serving import serving_figures
 from demo_engine.bench.sides import RunningSide, running_side
 
 NUM_ROUNDS, NUM_QUICK_ROUNDS = 9, 3
@@ -81,7 +82,8 @@ def bench_engine(model: str, quick: bool, say: Callable[[str], None]) -> list[Fi
         best = {name: best_of(runs) for name, runs in measure(arms, num_rounds, say).items()}
         say("contexts")
         slopes = _context_slopes(arms["fp32_single"].side, num_rounds)
-    return [*speed_figures(best), _slope_figure(slopes), *figures]
+    serving = serving_figures(model, num_rounds, say)
+    return [*speed_figures(best), _slope_figure(slopes), *figures, *serving]
 
 
 def measure(arms: dict[str, Arm], num_rounds: int, say: Callable[[str], None]) -> dict[str, dict[int, list[Spent]]]:

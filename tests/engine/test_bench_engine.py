@@ -41,6 +41,7 @@ def scripted(monkeypatch):
         return contextlib.nullcontext(ScriptedSide(side.kind, step_ms[side.kind, side.batch_invariant]))
 
     monkeypatch.setattr(engine, "running_side", running_side)
+    monkeypatch.setattr(engine, "serving_figures", lambda *_: [])  # tests/engine/test_bench_serving.py
     monkeypatch.setattr(engine.importlib.util, "find_spec", lambda _: None)
     return step_ms
 
