@@ -150,6 +150,7 @@ class EngineLoop:
         start_ns = self._clock_ns()
         plan = self.scheduler.plan()
         self._stepping = plan.items
+        num_prefill, num_decode = plan.num_prefill_tokens, plan.num_decode_tokens
         batch = self._runner.prepare(plan.items)
         planned_ns = self._clock_ns()
         if plan.started:
@@ -162,8 +163,7 @@ class EngineLoop:
             tokens, failed = self._sample(plan, logits)
             sampled_ns = self._clock_ns()
             times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, sampled_ns)
-            num_computed = plan.num_prefill_tokens + plan.num_decode_tokens
-            self._output.tokens(self.log.num_steps, times, tokens, num_computed)
+            self._output.tokens(self.log.num_steps, times, tokens, num_prefill + num_decode)
             self._give_up(failed)
             ended = {token.request_id for token in tokens if token.finish_reason} | {r.id for r in failed}
             mask_ns = sum(token.mask_ns for token in tokens)
@@ -177,7 +177,7 @@ class EngineLoop:
         self._dropped.clear()
         times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, self._clock_ns())
         self.log.append(
-            (*times.row(), plan.num_prefill_tokens, plan.num_cached_tokens, plan.num_decode_tokens, *gauges,
+            (*times.row(), num_prefill, plan.num_cached_tokens, num_decode, *gauges,
              cost.weight_bytes, cost.kv_bytes, cost.flops, mask_ns),
             tuple(item.request.id for item in plan.items),
             tuple(request.id for request in plan.preempted),
@@ -195,13 +195,14 @@ class EngineLoop:
 
     def _sample(self, plan: Plan, logits: Any) -> tuple[list[NewToken], list[EngineRequest]]:
         """Return the new tokens, and the requests that cannot have one."""
+        dropped = self._dropped  # almost always empty, and asked for each request: so that is looked at first
         for item in plan.items:
-            if item.request not in self._dropped:
+            if not (dropped and item.request in dropped):
                 self.scheduler.computed(item)
         requests = [item.request for item in plan.items if item.samples]
         tokens, failed = [], []
         for request, sampled in zip(requests, self._runner.sample(logits, requests), strict=True):
-            if request in self._dropped:
+            if dropped and request in dropped:
                 continue
             if sampled is None:
                 failed.append(request)
