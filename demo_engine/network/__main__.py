@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -31,8 +32,6 @@ def main() -> int:
     except EngineError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
-    except KeyboardInterrupt:
-        return 130
     return 0
 
 
@@ -44,8 +43,10 @@ async def _serve(url: str, config: EdgeConfig) -> None:
         if not os.read(sys.stdin.fileno(), 4096):
             stop.set()
 
-    loop.add_reader(sys.stdin.fileno(), stdin_readable)
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    with contextlib.suppress(PermissionError):  # a file, such as /dev/null, cannot be watched: a signal is left
+        loop.add_reader(sys.stdin.fileno(), stdin_readable)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
     async with open_edge(url, config) as address:
         say(msgspec.json.encode(address).decode())
         await stop.wait()
