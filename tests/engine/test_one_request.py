@@ -20,10 +20,13 @@ PATH_END = ("deliver", "detokenize", "write", "response")
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A set of three runs an arm, as ``profile --quick`` writes it."""
+    """A set of up to three runs an arm, as ``profile --quick`` writes it."""
     out = tmp_path_factory.mktemp("recorded")
     done = subprocess.run(
-        [sys.executable, "-m", "demo_engine", "profile", "--only", "one-request", "--out", str(out), "--set", "quick", "--quick", "--anyway"],
+        [
+            sys.executable, "-m", "demo_engine", "profile", "--only", "one-request",
+            "--out", str(out), "--set", "quick", "--quick", "--anyway",
+        ],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -36,7 +39,9 @@ def test_every_path_touches_and_sums_exactly(recorded):
     experiment = recorded.experiment("e23")
     checked = 0
     for arm in experiment.arms:
-        assert len(arm.runs) == 3
+        phases = [run.requests[0].phase for run in arm.runs]
+        assert phases == ["warmup", *["measure"] * (len(phases) - 1)]
+        assert 1 <= phases.count("measure") <= 3  # as many as there is time for
         for run in arm.runs:
             for request in run.requests:
                 path = request_path(experiment, run, request)
@@ -50,7 +55,7 @@ def test_every_path_touches_and_sums_exactly(recorded):
                 assert tuple(names[-len(PATH_END) :]) == PATH_END
                 assert sum(name == "decode" for name in names) == request.num_output_tokens - 1
                 checked += 1
-    assert checked == 9
+    assert checked >= 2 * 3  # two runs of either arm, one of them beside a neighbour
 
 
 def test_nothing_is_left_without_a_name(recorded):
