@@ -8,8 +8,8 @@ import pytest
 
 from conformance.target import CASES
 
-FAMILIES = ("text", "stops", "leaving", "lengths", "sampling", "cache", "templates", "shapes", "numbers")
-NUM_CASES = 79
+FAMILIES = ("text", "stops", "schemas", "leaving", "lengths", "sampling", "cache", "templates", "shapes", "numbers")
+NUM_CASES = 86
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 executed: set[str] = set()
 

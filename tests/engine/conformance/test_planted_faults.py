@@ -31,6 +31,7 @@ def forget_first_tokens(line: str) -> str:
 FAULTS = {
     ("text", "accents_survive_the_stream"): Fault(line=lambda line: re.sub(r"[^\x00-\x7f]", "\ufffd", line)),
     ("stops", "no_part_of_a_stop_string_is_shown"): Fault(request=without("stop")),
+    ("schemas", "a_reply_follows_its_schema"): Fault(request=without("response_format")),
     ("lengths", "an_answer_that_is_cut_has_exactly_its_length"): Fault(request=one_token_less),
     ("sampling", "a_seed_is_kept_beside_neighbours_without_one"): Fault(request=without("seed")),
     ("cache", "a_prompt_of_whole_blocks_can_be_asked_twice"): Fault(

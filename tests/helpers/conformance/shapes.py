@@ -101,7 +101,7 @@ def the_first_event_of_a_plain_stream_is_text(target: Target) -> None:
 def what_is_not_supported_is_refused_not_ignored(target: Target) -> None:
     """Fields that would change the answer are 400 with their name."""
     for field, value in (
-        ("tools", [{"type": "function"}]), ("logit_bias", {"5": 9}), ("response_format", {"type": "json_object"}),
+        ("tools", [{"type": "function"}]), ("logit_bias", {"5": 9}), ("functions", [{}]),
         ("best_of", 3), ("suffix", "x"), ("echo", True), ("top_p", 0), ("temperature", 3), ("seed", 2**64),
     ):  # fmt: skip
         reply = target.chat_reply(**{field: value})
