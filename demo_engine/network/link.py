@@ -35,7 +35,7 @@ class Link:
         self._upstream = host, port
         self._config = config
         self._make_end: Callable[[], FarEnd] = PlainEnd if context is None else lambda: TlsEnd(context)
-        self._num_open = 0
+        self._open: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
     async def start(self) -> int:
@@ -45,15 +45,22 @@ class Link:
         return port
 
     async def stop(self) -> None:
-        """Stop listening."""
+        """Stop listening, and drop what is open."""
         if self._server is not None:
             self._server.close()
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _accept(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
-        if self._num_open >= MAX_CONNECTIONS:
+    def _accept(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        if len(self._open) >= MAX_CONNECTIONS:
             client.transport.abort()
             return
-        self._num_open += 1
+        task = asyncio.create_task(self._connect(client_reader, client))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _connect(self, client_reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         try:
             server_reader, server = await asyncio.open_connection(*self._upstream)
             try:
@@ -64,7 +71,6 @@ class Link:
             client.transport.abort()  # one side is gone, or did not speak TLS: the other one learns of it
         finally:
             client.close()
-            self._num_open -= 1
 
     async def _carry(
         self,

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import ssl
 import time
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -20,6 +21,7 @@ from demo_engine.client.records import Call, ConnectionUse, RunPlan
 from demo_engine.client.run import run
 from demo_engine.network.config import EdgeConfig
 from demo_engine.network.edge import open_edge
+from demo_engine.network.link import MAX_CONNECTIONS
 from demo_engine.network.tls import TlsEnd, server_context
 from demo_engine.network.wire import Pace
 from demo_engine.recorder.server_trace import ServerSpan, ServerSteps, ServerTokens, ServerTrace
@@ -266,3 +268,39 @@ def test_a_client_that_does_not_trust_the_certificate_is_not_served():
             return script.sockets
 
     assert asyncio.run(body()) == set()
+
+
+@pytest.mark.parametrize("config", [EdgeConfig(link_tls=True), EdgeConfig(proxy="pass")])
+def test_what_stands_before_a_server_can_stop_while_connections_are_open(config, caplog):
+    """They are dropped, and nobody complains."""
+
+    async def body():
+        async with serving() as (_, url):
+            async with open_edge(url, config) as address:
+                place = urlsplit(address.url)
+                reader, writer = await asyncio.open_connection(place.hostname, place.port)
+                await asyncio.sleep(0.05)
+            assert await reader.read() == b""
+            writer.close()
+            await writer.wait_closed()
+
+    asyncio.run(body())
+    assert caplog.records == []
+
+
+def test_a_link_holds_no_more_connections_than_its_bound():
+    """The next one is closed, and those that are there go on."""
+
+    async def body():
+        async with serving() as (_, url), open_edge(url, EdgeConfig(link_delay_ms=1)) as address:
+            place = urlsplit(address.url)
+            opened = [await asyncio.open_connection(place.hostname, place.port) for _ in range(MAX_CONNECTIONS + 1)]
+            with contextlib.suppress(ConnectionError):
+                assert await opened[-1][0].read() == b""
+            first_reader, first_writer = opened[0]
+            first_writer.write(b"GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await first_reader.readline()).startswith(b"HTTP/1.1 200")
+            for _, writer in opened:
+                writer.close()
+
+    asyncio.run(body())
