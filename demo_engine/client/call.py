@@ -62,7 +62,14 @@ def _body(endpoint: Endpoint, call: Call) -> dict[str, Any]:
         return {"model": endpoint.model, "prompt": call.prompt}
     prompt = {"messages": [{"role": "user", "content": call.prompt}]} if call.chat else {"prompt": call.prompt}
     common = {"model": endpoint.model, "stream": True, "temperature": 0, "ignore_eos": True}
-    return common | {"max_tokens": call.max_tokens} | prompt
+    return common | {"max_tokens": call.max_tokens, "stop": call.stop} | prompt | _format(call.json_schema)
+
+
+def _format(json_schema: str | None) -> dict[str, Any]:
+    if json_schema is None:
+        return {}
+    named = {"name": "reply", "schema": msgspec.Raw(json_schema.encode())}
+    return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
 async def _read(response: aiohttp.ClientResponse, record: CallRecord, news: asyncio.Condition) -> None:

@@ -23,7 +23,10 @@ class After(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One streamed, greedy request of a fixed length, or a text that is only cut into tokens."""
+    """One streamed, greedy request, or a text that is only cut into tokens.
+
+    Its reply has a fixed length unless a stop string or a schema ends it before.
+    """
 
     id: str
     """Its name in the trace, such as ``r7``."""
@@ -37,6 +40,10 @@ class Call(msgspec.Struct, frozen=True):
     """Through the chat template; without, the text is the prompt as it stands."""
     tokenize: bool = False
     """Ask ``/tokenize`` alone: the request never reaches an engine, has no output, and ``max_tokens`` is not sent."""
+    stop: list[str] = []
+    """Stop strings."""
+    json_schema: str | None = None
+    """What the reply must be, as JSON text."""
     keep_text: bool = False
     """Whether prompt and answer are stored with the trace."""
 

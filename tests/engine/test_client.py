@@ -175,3 +175,18 @@ def test_a_text_without_the_chat_template_goes_to_the_plain_route():
     assert script.bodies[0]["prompt"] == "p0"
     assert script.bodies[1]["messages"] == [{"role": "user", "content": "p1"}]
     assert all(body["ignore_eos"] and body["temperature"] == 0 and body["stream"] for body in script.bodies)
+
+
+def test_stop_strings_and_schemas_are_sent():
+    """A call without them sends an empty list and no format at all."""
+
+    async def test(script, endpoint):
+        calls = [Call("r0", "p0", 1), Call("r1", "p1", 1, at_ms=20, stop=["a", "b"], json_schema='{"type":"null"}')]
+        await run(endpoint, RunPlan(calls))
+        return script.bodies
+
+    plain, bound = with_server(test)
+    assert plain["stop"] == []
+    assert "response_format" not in plain
+    assert bound["stop"] == ["a", "b"]
+    assert bound["response_format"]["json_schema"]["schema"] == {"type": "null"}

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import threading
 
+import msgspec
 import openai
 import pytest
 
+from demo_engine.client.endpoint import Endpoint
+from demo_engine.client.records import Call, RunPlan
+from demo_engine.client.run import run as run_calls
+from demo_engine.recorder.join import join_run
+from demo_engine.recorder.span_types import span_types
 from engine_server import QUESTION, chat_body, start_server, stop_server
+from trace_factory import make_experiment
+from traces import request_path
+from traces.check import check_experiment
 
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
@@ -201,3 +211,49 @@ def test_tables_made_at_the_start_cost_the_first_request_nothing(other_arms):
     trace = json.loads(other_arms.get(f"/v1/traces/{reply.id}"))
     (grammar,) = [span for span in trace["spans"] if span["name"] == "grammar"]
     assert grammar["attributes"]["tables_ns"] == 0
+
+
+def recorded(server, calls: list[Call], tmp_path):
+    """Make a run as experiments do; return it joined and checked."""
+    plan = RunPlan(calls)
+    endpoint = Endpoint(server.url, server.token, server.model)
+    run = join_run(plan, asyncio.run(run_calls(endpoint, plan)))
+    experiment = msgspec.structs.replace(make_experiment(run), span_types=span_types(run.clock.bracket_ns))
+    check_experiment(experiment, tmp_path)
+    return experiment, run
+
+
+def test_a_trace_holds_what_a_schema_took(server, tmp_path):
+    """The grammar stands on the path between submission and queue, and each step says what the masks took."""
+    calls = [
+        Call("r1", "Name a city.", 4, at_ms=0),
+        Call("r7", "Name a city.", 30, at_ms=1500, json_schema=json.dumps({"enum": ["Paris", "Rome"]})),
+    ]
+    experiment, run = recorded(server, calls, tmp_path)
+    paths = [request_path(experiment, run, request) for request in run.requests]
+    names = [[span.name for span in path] for path in paths]
+    assert "grammar" not in names[0]
+    where = names[1].index("grammar")
+    assert (names[1][where - 1], names[1][where + 1]) == ("submit", "queue")
+    span = paths[1][where]
+    assert span.component == "tokenizer"
+    assert span.duration_ns >= span.attributes["compile_ns"] + span.attributes["tables_ns"]
+    masked = {step for step, mask_ns in enumerate(run.steps.mask_ns) if mask_ns}
+    assert masked == set(run.requests[1].tokens.step)
+    assert all(mask_ns <= run.steps.sample_ns[step] for step, mask_ns in enumerate(run.steps.mask_ns))
+    assert run.requests[1].num_output_tokens < 30
+
+
+def test_a_trace_shows_how_far_text_lags_behind_tokens(other_arms, tmp_path):
+    """Under a fixed hold-back a token's text is known only once later tokens are; without a stop string at once."""
+    calls = [
+        Call("r1", "Count.", 12, at_ms=0, keep_text=True),
+        Call("r7", "Count.", 12, at_ms=1500, stop=["~" * 30], keep_text=True),
+    ]
+    _, run = recorded(other_arms, calls, tmp_path)
+    plain, held = (request.tokens for request in run.requests)
+    assert all(detok < later for detok, later in zip(plain.detok_ns, plain.sample_ns[1:], strict=False))
+    assert held.detok_ns[0] > held.sample_ns[2]
+    assert held.sample_ns == sorted(held.sample_ns)
+    assert run.requests[0].token_ids_sha256 == run.requests[1].token_ids_sha256
+    assert "".join(run.requests[0].token_texts) == "".join(run.requests[1].token_texts)
