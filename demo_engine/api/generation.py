@@ -33,6 +33,7 @@ class Delta:
 
     text: str = ""
     num_tokens: int = 0
+    """How many tokens it tells of, whether or not their text is certain."""
     tokens: tuple[ScoredToken, ...] = ()
     """The tokens of this text, if their log probabilities were asked for."""
     spans: tuple[ServerSpan, ...] = ()
@@ -78,8 +79,9 @@ class Generation:
     _prefill_start_ns: int = 0
     _first_token_ns: int = 0
     _num_characters: int = 0
-    """Of the reply's text as far as it is known, and as far as it is certain to be shown."""
+    """Of the reply's text, as far as it is known."""
     _num_shown: int = 0
+    """Of it, as far as it is certain to be shown."""
     _ends: list[int] = field(default_factory=list)
     """How many characters must be shown for each token to be shown whole."""
     _num_whole: int = 0

@@ -273,3 +273,17 @@ def test_a_grammar_that_fails_on_the_way_ends_its_request_alone():
     assert output.tokens_by_id["free"] == expected_tokens((3, 4), 5)
     assert loop._runner.erased_ids == []
     assert loop.scheduler.blocks.num_used == 0
+
+
+def test_a_grammar_survives_a_preemption():
+    """What is computed again is not chosen again, so the grammar goes on where it was."""
+    loop, output = make_loop(EngineConfig(block_size=4, num_kv_blocks=5))
+    loop._runner.sample = sample_with_grammars
+    prompts = {"first": (1, 2, 3, 4, 5, 6, 7), "second": (11, 12, 13, 14, 15, 16, 17)}
+    for name, prompt in prompts.items():
+        loop.submit(EngineRequest(name, prompt, SamplingParams(99), grammar=CountedGrammar(8)))
+    while loop.has_work:
+        loop.step()
+    assert loop.log.num_preemptions > 0
+    assert output.tokens_by_id == {name: expected_tokens(prompt, 8) for name, prompt in prompts.items()}
+    assert set(output.reasons.values()) == {"complete"}
