@@ -27,7 +27,7 @@ from traces.schema import Arm
 MIN_ROUNDS, MIN_QUICK_ROUNDS = 4, 1
 FIRST_SEED, WARMUP_SEED = 1, 1_000_000
 WALL_STEP_LIMIT_NS = 5_000_000
-_COMMON_SETTINGS = {"connection": "new for each request", "temperature": 0, "ignore_eos": True}
+_COMMON_SETTINGS = {"temperature": 0, "ignore_eos": True}
 
 
 @dataclass
@@ -114,9 +114,17 @@ def _experiment(
     )  # fmt: skip
     arms = []
     for arm in plan.arms:
-        settings = _COMMON_SETTINGS | arm.settings | {"engine": asdict(arm.engine)}
-        if not arm.edge.is_direct:
-            settings["edge"] = asdict(arm.edge)
+        settings = _COMMON_SETTINGS | _way(arm) | arm.settings | {"engine": asdict(arm.engine)}
         runs = progress.runs[arm.id]
         arms.append(Arm(arm.id, arm.label, settings, runs, choose_exemplar(bare, runs)))
     return msgspec.structs.replace(bare, arms=arms)
+
+
+def _way(arm: ArmPlan) -> dict[str, Any]:
+    """Return how the arm's requests reach the server."""
+    use = arm.make_run(FIRST_SEED).use
+    kept = {"new": "new for each request", "reused": "opened before the run"}
+    way: dict[str, Any] = {"connection": kept[use.connection]}
+    if arm.edge.link_tls:
+        way["tls_context"] = use.tls_context
+    return way if arm.edge.is_direct else way | {"edge": asdict(arm.edge)}

@@ -19,6 +19,7 @@ from demo_engine.client import connections
 from demo_engine.client.endpoint import Endpoint
 from demo_engine.client.records import Call, ConnectionUse, RunPlan
 from demo_engine.client.run import run
+from demo_engine.network import proxy
 from demo_engine.network.config import EdgeConfig
 from demo_engine.network.edge import open_edge
 from demo_engine.network.link import MAX_CONNECTIONS
@@ -238,6 +239,14 @@ def test_a_client_that_leaves_is_noticed_by_the_server(config):
             await asyncio.wait_for(script.has_lost_client.wait(), 10)
 
     asyncio.run(body())
+
+
+def test_a_reply_that_is_too_long_to_hold_is_passed_on_in_lumps(monkeypatch):
+    """A bound on what is held keeps the proxy small; the client gets every byte all the same."""
+    monkeypatch.setattr(proxy, "MAX_HELD_BYTES", 50)
+    done = run_through(EdgeConfig(proxy="buffer"))[2].calls[0]
+    assert len(done.client.event_ns) == NUM_TOKENS
+    assert 1 < done.server.proxy.num_writes < NUM_TOKENS
 
 
 @pytest.mark.parametrize("mode", ["pass", "buffer"])

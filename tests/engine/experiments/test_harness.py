@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from call_factory import MS
-from demo_engine.client.records import RunResult
+from demo_engine.client.records import ConnectionUse, RunResult
 from demo_engine.errors import EngineError
 from demo_engine.experiments import harness
 from demo_engine.experiments.harness import measure
+from demo_engine.network.config import EdgeConfig
 from experiment_factory import KnownEngines, make_experiment_plan
 from traces.check import check_experiment
 from traces.metrics import e2e_ns
@@ -124,3 +127,21 @@ def test_a_run_without_a_result_ends_the_experiment():
 
     with pytest.raises(EngineError, match="the server ended"):
         measure(make_experiment_plan(), Dying(), nothing)
+
+
+def test_an_arm_says_how_its_requests_reach_the_server():
+    """Connections, TLS contexts and what stands between stand in its settings; a direct way has no edge."""
+    plan = make_experiment_plan(num_rounds=1)
+    direct, linked = plan.arms
+    make_run = linked.make_run
+    use = ConnectionUse("reused")
+    linked = replace(
+        linked, edge=EdgeConfig(link_delay_ms=20, link_tls=True),
+        make_run=lambda seed: msgspec.structs.replace(make_run(seed), use=use),
+    )  # fmt: skip
+    experiment = measure(replace(plan, arms=[direct, linked]), KnownEngines(), nothing)
+    first, second = (arm.settings for arm in experiment.arms)
+    assert first["connection"] == "new for each request"
+    assert not {"edge", "tls_context"} & first.keys()
+    assert (second["connection"], second["tls_context"]) == ("opened before the run", "shared")
+    assert second["edge"] == {"link_delay_ms": 20, "link_kbit_per_s": 0, "link_tls": True, "proxy": "none"}
