@@ -16,8 +16,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
 class Fleet:
     """All replicas; ``replicas`` always holds the present ones, in their order.
 
-    A server with one replica does not replace it: it ends with an exit code that says so, and whoever supervises the
-    server starts it anew, with everything else that may have gone wrong.
+    A server with one replica does not replace it: it refuses requests with 503 until whoever supervises it starts it
+    anew, and its exit code says that the engine was lost.
     """
 
     def __init__(self, model_folder: Path, config: EngineConfig) -> None:
