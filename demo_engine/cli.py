@@ -60,6 +60,10 @@ def _parser() -> argparse.ArgumentParser:
         "--max-prompt-bytes", type=whole_number(1, 1_000_000), default=262_144,
         help="longest prompt that is tokenized at all (default: %(default)s)",
     )  # fmt: skip
+    serve.add_argument(
+        "--drain-s", type=whole_number(0, 600), default=5,
+        help="seconds for open requests to end after a signal (default: %(default)s)",
+    )  # fmt: skip
     serve.add_argument("--keys", metavar="FILE", help="JSON list of more keys, with names and limits of their own")
     serve.add_argument("--vllm-metric-names", action="store_true", help="write /metrics under vLLM's names as well")
     serve.add_argument("--with-stdin", action="store_true", help="stop when standard input closes")
@@ -117,9 +121,9 @@ def _serve(options: argparse.Namespace) -> int:
     return serve(
         ServeOptions(
             folder, options.host, options.port, token, config, options.max_num_queued, options.max_prompt_bytes,
-            vllm_metric_names=options.vllm_metric_names, keys=load_keys(Path(options.keys)) if options.keys else (),
-            with_stdin=options.with_stdin,
-            with_stamps=options.with_stamps,
+            options.drain_s, vllm_metric_names=options.vllm_metric_names,
+            keys=load_keys(Path(options.keys)) if options.keys else (),
+            with_stdin=options.with_stdin, with_stamps=options.with_stamps,
         )
     )  # fmt: skip
 

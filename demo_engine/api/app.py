@@ -36,6 +36,8 @@ def make_app(
         reasons = [reason for replica in replicas if (reason := replica.why_not_ready()) is not None]
         engines = [{"silent_ms": replica.silent_ms, "num_steps": replica.gauges.num_steps} for replica in replicas]
         ok = not reasons or len(reasons) < len(replicas)  # one that lives is enough
+        if completions.seats.is_closed:
+            ok, reasons = False, ["the server is shutting down", *reasons]
         return json_response({"ok": ok, "reasons": reasons, "engines": engines}, status=200 if ok else 503)
 
     async def clock(request: web.Request) -> web.Response:

@@ -24,6 +24,7 @@ from demo_engine.api.prompts import Prompts
 from demo_engine.api.replica import Replica
 from demo_engine.api.replies import Reply
 from demo_engine.api.router import Router
+from demo_engine.api.seats import Seats
 from demo_engine.api.stops import StopFinder
 from demo_engine.api.stream import stream_reply
 from demo_engine.api.tokenizer import PromptTokenizer
@@ -35,7 +36,6 @@ from demo_engine.recorder.server_trace import ServerSteps, ServerTokens, ServerT
 DEFAULT_CHAT_TOKENS = 1024
 DEFAULT_COMPLETION_TOKENS = 16
 MAX_TRACES = 256
-RETRY_S = 1
 
 
 class Completions:
@@ -52,13 +52,12 @@ class Completions:
         config: EngineConfig,
     ) -> None:
         self.finished: OrderedDict[str, Generation | ServerTrace] = OrderedDict()
+        self.seats = Seats(config.replicas * config.max_num_seqs + max_num_queued)
         self._model_id = model_id
         self._tokenizer = tokenizer
         self._router = Router(config, replicas)
         self._metrics = metrics
         self._prompts = Prompts(tokenizer, max_prompt_bytes, config)
-        self._max_open = config.replicas * config.max_num_seqs + max_num_queued
-        self._num_open = 0
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         """``POST /v1/chat/completions``."""
@@ -107,18 +106,15 @@ class Completions:
 
     @contextmanager
     def _admitted(self, request: web.Request) -> Iterator[Spending]:
-        """Hold a place, and account for the request; without one it is refused before anything is read of it."""
-        if self._num_open >= self._max_open:
-            raise ApiError(429, f"{self._num_open} requests are waiting already", code="queue_full", retry_s=RETRY_S)
-        self._router.ready()
-        spending = _spending(request)
-        spending.take_request()
-        self._num_open += 1
-        try:
-            yield spending
-        finally:
-            self._num_open -= 1
-            spending.settle()
+        """Hold a seat, and account for the request; without one it is refused before anything is read of it."""
+        with self.seats.taken():
+            self._router.ready()
+            spending = _spending(request)
+            spending.take_request()
+            try:
+                yield spending
+            finally:
+                spending.settle()
 
     def _received(self, request: web.Request, model: str) -> StageClock:
         """End the first stage with a body that names our model."""

@@ -1,6 +1,7 @@
-"""One connection: how many there may be, and how long a request may take to arrive.
+"""One connection: how many there may be, how long a request may take to arrive, and a reply to be read.
 
-aiohttp has no deadline for a request's headers, so a client that sends a byte a minute would hold its socket for ever.
+aiohttp has no deadline for a request's headers, so a client that sends a byte a minute would hold its socket for ever;
+nor has it one for replies, so a client that does not read would hold its socket, and its place in the queue, as long.
 """
 
 from __future__ import annotations
@@ -9,29 +10,34 @@ import asyncio
 
 from aiohttp import web
 
+from demo_engine.api.refusal import refuse
+
 MAX_CONNECTIONS = 64
 HEADERS_DEADLINE_S = 10.0
 BODY_DEADLINE_S = 30.0
 KEEPALIVE_S = 75.0
+READ_DEADLINE_S = 30.0
+"""How long a client may leave unread what no longer fits into the buffers."""
 
 
 class Connection(web.RequestHandler):
-    """aiohttp's protocol with a timer from the first byte to the end of the headers."""
+    """aiohttp's protocol with a timer from the first byte to the end of the headers, and one while nobody reads."""
 
-    __slots__ = ("_deadline", "_is_idle", "_server")
+    __slots__ = ("_deadline", "_is_idle", "_read_deadline", "_server")
 
     def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=0)
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
+        self._read_deadline: asyncio.TimerHandle | None = None
         self._is_idle = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Accept the connection, or refuse it when there are too many."""
-        super().connection_made(transport)
-        if len(self._server.connections) > MAX_CONNECTIONS:
-            self._abort()
+        if len(self._server.connections) >= MAX_CONNECTIONS:
+            refuse(transport)
         else:
+            super().connection_made(transport)
             self._start_deadline()
 
     def data_received(self, data: bytes) -> None:
@@ -41,9 +47,20 @@ class Connection(web.RequestHandler):
         super().data_received(data)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Forget the timer."""
+        """Forget the timers."""
         self._stop_deadline()
+        self._stop_read_deadline()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Start a timer: the buffers are full."""
+        super().pause_writing()
+        self._read_deadline = self._loop.call_later(READ_DEADLINE_S, self._abort)
+
+    def resume_writing(self) -> None:
+        """Stop it: the client has read."""
+        self._stop_read_deadline()
+        super().resume_writing()
 
     def headers_read(self) -> None:
         """Stop the timer: a handler has the request."""
@@ -58,6 +75,11 @@ class Connection(web.RequestHandler):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _stop_read_deadline(self) -> None:
+        if self._read_deadline is not None:
+            self._read_deadline.cancel()
+            self._read_deadline = None
 
     def _start_deadline(self) -> None:
         self._deadline = self._loop.call_later(HEADERS_DEADLINE_S, self._abort)

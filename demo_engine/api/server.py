@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import os
-import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +23,8 @@ from demo_engine.api.gateway.allowance import Limits
 from demo_engine.api.gateway.keys import KeyEntry, KeyRing
 from demo_engine.api.guard import Guard
 from demo_engine.api.metrics import Metrics
+from demo_engine.api.seats import Seats
+from demo_engine.api.stopping import StopRequest, stop_requests
 from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
 from demo_engine.core.config import EngineConfig
@@ -32,9 +32,8 @@ from demo_engine.errors import UsageError
 from demo_engine.recorder.startup import STAMPS, StartStamps
 from demo_engine.weights import ModelFolder
 
-DRAIN_S = 2.0
+CLEANUP_S = 2.0
 MAX_REPLICAS = 8
-STDIN = 0
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class ServeOptions:
     config: EngineConfig = field(default_factory=EngineConfig)
     max_num_queued: int = 32
     max_prompt_bytes: int = 262_144
+    drain_s: int = 5
+    """How long requests may go on after the server was asked to stop."""
     vllm_metric_names: bool = False
     """Write the metrics under vLLM's names too."""
     keys: Sequence[KeyEntry] = ()
@@ -59,7 +60,10 @@ class ServeOptions:
 
 
 def serve(options: ServeOptions) -> int:
-    """Serve until a signal asks to stop; returns the exit code, 1 if the engine was lost meanwhile.
+    """Serve until a signal asks to stop, and then until the open requests are over or their time is.
+
+    Returns:
+        The exit code: 1 if the engine was lost meanwhile, 130 or 143 if a second signal cut requests off.
 
     Raises:
         UsageError: The address is not this machine's own, the port is taken, or the replicas are too many.
@@ -94,17 +98,18 @@ async def _serve(options: ServeOptions) -> int:
     limits = Limits(config.requests_per_minute, config.tokens_per_minute, config.limit_burst_s)
     guard = Guard(KeyRing(options.token, options.keys, limits))
     app = make_app(guard, completions, metrics, fleet.replicas, options.model.id)
-    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=DRAIN_S)
+    runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=CLEANUP_S)
     await runner.setup()
     loop = asyncio.get_running_loop()
-    with _stop_requests(loop, options.with_stdin) as stop:
+    with stop_requests(loop, options.with_stdin) as stop:
         try:
             with listening(runner, guard, options.host, options.port) as port:
                 host = f"[{options.host}]" if ":" in options.host else options.host
                 say(f"spanreel engine at http://{host}:{port}")
                 say(f"token {options.token}")
                 await _until_stopped(fleet, stop, with_stamps=options.with_stamps)
-                exit_code = 0 if fleet.is_whole else 1
+                await _drain(completions.seats, stop, options.drain_s)
+                exit_code = stop.exit_code if fleet.is_whole else 1
         finally:
             await fleet.stop()
             await runner.cleanup()
@@ -143,12 +148,12 @@ def listening(runner: web.AppRunner, guard: Guard, host: str, port: int) -> Iter
         door.close()
 
 
-async def _until_stopped(fleet: Fleet, stop: asyncio.Event, *, with_stamps: bool) -> None:
+async def _until_stopped(fleet: Fleet, stop: StopRequest, *, with_stamps: bool) -> None:
     serving = asyncio.create_task(_keep_serving(fleet, with_stamps=with_stamps))
-    stopping = asyncio.create_task(stop.wait())
+    stopping = asyncio.create_task(stop.made.wait())
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if not stop.is_set():
+        if not stop.made.is_set():
             serving.result()
             await stopping  # a lost engine that is not replaced: its requests are answered with 503
     finally:
@@ -156,6 +161,14 @@ async def _until_stopped(fleet: Fleet, stop: asyncio.Event, *, with_stamps: bool
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+
+
+async def _drain(seats: Seats, stop: StopRequest, drain_s: float) -> None:
+    """Refuse new requests and wait until the open ones are over, but not longer than that, nor if asked again."""
+    tasks = {asyncio.create_task(seats.close()), asyncio.create_task(stop.repeated.wait())}
+    await asyncio.wait(tasks, timeout=drain_s, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
 
 
 async def _keep_serving(fleet: Fleet, *, with_stamps: bool) -> None:
@@ -167,25 +180,3 @@ async def _keep_serving(fleet: Fleet, *, with_stamps: bool) -> None:
         say(f"{STAMPS}{msgspec.json.encode(stamps).decode()}")
     say("ready")
     await fleet.keep()
-
-
-@contextlib.contextmanager
-def _stop_requests(loop: asyncio.AbstractEventLoop, with_stdin: bool) -> Iterator[asyncio.Event]:
-    """Yield an event that is set by a signal, or when standard input closes."""
-    stop = asyncio.Event()
-
-    def stdin_readable() -> None:
-        if not os.read(STDIN, 4096):
-            stop.set()
-            loop.remove_reader(STDIN)
-
-    if with_stdin:
-        loop.add_reader(STDIN, stdin_readable)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        yield stop
-    finally:
-        loop.remove_reader(STDIN)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)

@@ -191,8 +191,8 @@ def test_headers_that_trickle_are_cut_off(monkeypatch):
     on_server(check)
 
 
-def test_connections_beyond_the_limit_are_closed_and_probes_still_answer(monkeypatch):
-    """Requests in the making are bounded; one more is closed, and a health probe does not notice."""
+def test_connections_beyond_the_limit_are_refused_and_probes_still_answer(monkeypatch):
+    """Requests in the making are bounded; one more is told so, and a health probe does not notice."""
     monkeypatch.setattr("demo_engine.api.connection.MAX_CONNECTIONS", 3)
 
     async def check(port):
@@ -202,7 +202,7 @@ def test_connections_beyond_the_limit_are_closed_and_probes_still_answer(monkeyp
                 writer.write(b"GET /v1/models HTTP/1.1\r\n")
             await asyncio.sleep(0.2)
             host = f"Host: 127.0.0.1:{port}"
-            assert await ask(port, "GET", "/v1/models", [host, f"Authorization: Bearer {TOKEN}"]) == 0
+            assert await ask(port, "GET", "/v1/models", [host, f"Authorization: Bearer {TOKEN}"]) == 503
             assert await ask(port, "GET", "/healthz", [host]) == 200
 
     on_server(check)
