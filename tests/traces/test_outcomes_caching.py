@@ -17,7 +17,6 @@ from traces.outcomes.caching import (
     FILL_TTFT,
     KEPT_BYTES,
     LAST_TOKEN,
-    MAKESPAN,
     POOL_BYTES,
     PREEMPTED,
     RECOMPUTED_TOKENS,
@@ -28,7 +27,7 @@ from traces.outcomes.caching import (
     token_step_ns,
     token_work,
 )
-from traces.outcomes.of_requests import E2E, FAILED, TPOT, TTFT
+from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, TPOT, TTFT
 from traces.schema import Arm, Exemplar, Experiment, Prediction, Request, Run
 
 TOKEN_BYTES = 1000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from traces.errors import TraceError
 from traces.metrics import ttft_ns
 from traces.outcomes.claim import Claim, Metric, arm_values
-from traces.outcomes.of_requests import E2E, FAILED, TPOT, TTFT, answered, request_e2e_ns
+from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, TPOT, TTFT, answered
 from traces.schema import Experiment, Request, Run
 from traces.statistics import median
 
@@ -100,12 +100,6 @@ def _recomputed_tokens(run: Run) -> int:
     return sum(run.steps.prefill_tokens) - needed
 
 
-def _makespan_ns(experiment: Experiment, run: Run) -> int:
-    requests = [*answered(run, "neighbour"), *answered(run)]
-    ends = [request.intended_start_ns + request_e2e_ns(experiment, run, request) for request in requests]
-    return max(ends) - min(request.intended_start_ns for request in requests)
-
-
 FILL_TTFT = Metric(
     "fill_ttft", "ns", "TTFT of the request that nobody went before; client clock; one event is one request",
     lambda _, run: [ttft_ns(request) for request in answered(run, "neighbour")],
@@ -147,10 +141,6 @@ RECOMPUTED_TOKENS = Metric(
     "recomputed_tokens", "tokens",
     "prefilled tokens − (prompt tokens − cached ones) of all requests; counted; one event is one run",
     lambda _, run: [_recomputed_tokens(run)],
-)  # fmt: skip
-MAKESPAN = Metric(
-    "makespan", "ns", "last byte of all requests − first intended start; client clock; one event is one run",
-    lambda experiment, run: [_makespan_ns(experiment, run)],
 )  # fmt: skip
 
 PREFIX_LENGTHS = (128, 512, 2048)

@@ -26,6 +26,12 @@ def _tpots(experiment: Experiment, run: Run) -> Iterable[float]:
             yield tpot_ns(request, request_path(experiment, run, request))
 
 
+def _makespan_ns(experiment: Experiment, run: Run) -> int:
+    requests = [*answered(run, "neighbour"), *answered(run)]
+    ends = [request.intended_start_ns + request_e2e_ns(experiment, run, request) for request in requests]
+    return max(ends) - min(request.intended_start_ns for request in requests)
+
+
 TTFT = Metric(
     "ttft", "ns", "first token received − intended start; client clock; one event is one subject",
     lambda _, run: [ttft_ns(request) for request in answered(run)],
@@ -41,4 +47,8 @@ E2E = Metric(
 FAILED = Metric(
     "failed", "requests", "requests of a run that were refused or broke off, of any role; one event is one run",
     lambda _, run: [sum(request.finish_reason in ("error", "cancelled") for request in run.requests)],
+)  # fmt: skip
+MAKESPAN = Metric(
+    "makespan", "ns", "last byte of all requests − first intended start; client clock; one event is one run",
+    lambda experiment, run: [_makespan_ns(experiment, run)],
 )  # fmt: skip

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from statistics import linear_regression
 
 from traces.errors import TraceError
-from traces.outcomes.caching import CACHED_TOKENS, MAKESPAN
+from traces.outcomes.caching import CACHED_TOKENS
 from traces.outcomes.claim import Claim, Metric, arm_values
-from traces.outcomes.of_requests import TTFT, answered
+from traces.outcomes.of_requests import MAKESPAN, TTFT, answered
 from traces.schema import Experiment, Run
 from traces.statistics import median
 
@@ -43,8 +43,8 @@ class PrefillFit:
 
 
 def points(experiment: Experiment, metric: Metric, setting: str) -> dict[int, float]:
-    """Return the metric's median for each value of a setting, in its order; arms without it, or with none, aside."""
-    arms = {arm.settings[setting]: arm for arm in experiment.arms if arm.settings.get("prompts", 1) == 1}
+    """Return the metric's median for each value of a setting, in its order; arms without the setting are no point."""
+    arms = {arm.settings[setting]: arm for arm in experiment.arms if setting in arm.settings}
     values = {size: arm_values(metric, experiment, arm) for size, arm in sorted(arms.items())}
     return {size: median(found) for size, found in values.items() if found}
 
@@ -78,20 +78,13 @@ def fit_prefill(curve: Points) -> PrefillFit:
     lengths = sorted(curve)
     if len(lengths) < 4:
         raise TraceError(f"{len(lengths)} prompt lengths, 4 needed for a floor, a slope and a bend")
-    floor_ns, longest = curve[lengths[0]], lengths[-1]
-    straight = [
-        n for n in lengths if curve[n] >= FLOOR_FACTOR * floor_ns and lengths[0] < n <= STRAIGHT_SHARE * longest
-    ]
+    floor, longest = curve[lengths[0]], lengths[-1]
+    straight = [n for n in lengths if curve[n] >= FLOOR_FACTOR * floor and n <= STRAIGHT_SHARE * longest]
     if len(straight) < 2:
         straight = lengths[-3:-1]
-    token_ns, base_ns = slope_and_base(straight_part(curve, straight))
+    token_ns, base_ns = slope_and_base({n: curve[n] for n in straight})
     above = curve[longest] - (base_ns + token_ns * longest)
-    return PrefillFit(floor_ns, flat_until(curve), token_ns, max(0.0, above / curve[longest]))
-
-
-def straight_part(curve: Points, sizes: list[int]) -> Points:
-    """Return the points of these sizes."""
-    return {size: curve[size] for size in sizes}
+    return PrefillFit(floor, flat_until(curve), token_ns, max(0.0, above / curve[longest]))
 
 
 def slope_and_base(curve: Points) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from traces.outcomes import caching, startup, sweeps
+from traces.outcomes import caching, scheduling, startup, sweeps
 from traces.outcomes.claim import Claim, Metric
 
-CLAIMS: dict[str, list[Claim]] = {**caching.CLAIMS, **startup.CLAIMS, **sweeps.CLAIMS}
+CLAIMS: dict[str, list[Claim]] = {**caching.CLAIMS, **scheduling.CLAIMS, **startup.CLAIMS, **sweeps.CLAIMS}
 METRICS: dict[str, Metric] = {claim.metric.name: claim.metric for claims in CLAIMS.values() for claim in claims}
 """By name."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from traces.outcomes.claim import Outcome
 from traces.wording import total
 
-
 _SHORT = {"e2e": "E2E", "ttft": "TTFT", "tpot": "time per token"}
 
 
