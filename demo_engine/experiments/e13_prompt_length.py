@@ -28,7 +28,7 @@ def plan(context: Context) -> ExperimentPlan:
     arms.append(
         ArmPlan(
             "parts", f"{NUM_PARTS} × {part} tokens", engine, _make_run(context, NUM_PARTS, part),
-            {"prompt_tokens": part, "prompts": NUM_PARTS},
+            {"part_tokens": part, "parts": NUM_PARTS},
         )
     )  # fmt: skip
     by_arm_ns = {f"n{length}": context.step_ns([(0, length)]) for length in lengths}

@@ -177,10 +177,10 @@ def test_company_brings_more_for_all_and_takes_longer_for_each() -> None:
 
 
 def test_points_are_medians_in_the_order_of_the_setting_without_the_parts() -> None:
-    """The eight parts have the length of another arm, and are no point of its curve."""
+    """The eight parts are no prompt of a length, and no point of the curve."""
     swept = lengths({256: 800, 64: 200})
     part = Arm(
-        "parts", "8 × 64", {"prompt_tokens": 64, "prompts": 8}, [one_step(512, 999 * MS)], Exemplar(0, "r7", "by hand")
+        "parts", "8 × 64", {"part_tokens": 64, "parts": 8}, [one_step(512, 999 * MS)], Exemplar(0, "r7", "by hand")
     )
     swept = msgspec.structs.replace(swept, arms=[*swept.arms, part])
     assert points(swept, PREFILL, "prompt_tokens") == {64: 200 * MS, 256: 800 * MS}

@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_prompts_and_another_seed_others(context):
     """From the length on at which two draws cannot agree by chance."""
     for arm in plan(context).arms:
         assert arm.make_run(3) == arm.make_run(3)
-        if arm.settings["prompt_tokens"] >= 8:
+        if lengths_of(context, arm)[0] >= 8:
             assert arm.make_run(3) != arm.make_run(4)
 
 
