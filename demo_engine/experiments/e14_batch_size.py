@@ -12,7 +12,7 @@ from demo_engine.experiments.prediction import ROOFLINE, predicted
 ID = "e14"
 NAME = "batch-size"
 QUESTION = "What does company cost each user, and what does it bring for all?"
-SIZES, QUICK_SIZES = (1, 2, 4, 8, 16, 32), (1, 4, 8, 16)
+SIZES, QUICK_SIZES = (1, 4, 8, 16, 32), (1, 4, 8, 16)
 PROMPT_TOKENS, OUTPUT_TOKENS = 16, 5
 
 

@@ -44,10 +44,7 @@ class Entry:
 
 def all_experiments() -> list[Entry]:
     """Return every experiment."""
-    from importlib.util import find_spec  # TODO: until all are here
-
-    names = [f"demo_engine.experiments.{name}" for name in _MODULES]
-    modules = [import_module(name) for name in names if find_spec(name)]
+    modules = [import_module(f"demo_engine.experiments.{name}") for name in _MODULES]
     return [Entry(module.ID, module.NAME, module.QUESTION, module.plan) for module in modules]
 
 

@@ -81,10 +81,10 @@ def arm_values(metric: Metric, experiment: Experiment, arm: Arm) -> list[float]:
 
 
 def outcomes(experiment: Experiment, claims: Sequence[Claim]) -> list[Outcome]:
-    """Evaluate an experiment's claims; one whose arm is not there is left out.
+    """Evaluate an experiment's claims; one whose arm is not there, or that no run can answer here, is left out.
 
     Raises:
-        TraceError: An arm yields no value.
+        TraceError: One arm yields a value and the other none.
     """
     arms = {arm.id: arm for arm in experiment.arms}
     found = []
@@ -92,6 +92,8 @@ def outcomes(experiment: Experiment, claims: Sequence[Claim]) -> list[Outcome]:
         if claim.first not in arms or claim.second not in arms:
             continue
         first, second = (arm_values(claim.metric, experiment, arms[name]) for name in (claim.first, claim.second))
+        if not first and not second:
+            continue
         if not first or not second:
             raise TraceError(f"{experiment.id}: no value of {claim.metric.name} in arm {claim.first} or {claim.second}")
         found.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from traces.metrics import e2e_ns, tpot_ns, ttft_ns
+from traces.metrics import e2e_ns, name_sums_ns, tpot_ns, ttft_ns
 from traces.outcomes.claim import Metric
 from traces.schema import Experiment, Request, Run
 from traces.spans import request_path
@@ -24,6 +24,10 @@ def _tpots(experiment: Experiment, run: Run) -> Iterable[float]:
     for request in answered(run):
         if request.num_output_tokens >= 2:
             yield tpot_ns(request, request_path(experiment, run, request))
+
+
+def _queue_ns(experiment: Experiment, run: Run, request: Request) -> int:
+    return name_sums_ns(request_path(experiment, run, request)).get("queue", 0)
 
 
 def _makespan_ns(experiment: Experiment, run: Run) -> int:
@@ -51,4 +55,8 @@ FAILED = Metric(
 MAKESPAN = Metric(
     "makespan", "ns", "last byte of all requests − first intended start; client clock; one event is one run",
     lambda experiment, run: [_makespan_ns(experiment, run)],
+)  # fmt: skip
+QUEUE = Metric(
+    "queue", "ns", "first own step begins − request queued; server clock; one event is one subject",
+    lambda experiment, run: [_queue_ns(experiment, run, request) for request in answered(run)],
 )  # fmt: skip

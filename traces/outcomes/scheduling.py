@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from traces.errors import TraceError
-from traces.metrics import name_sums_ns, receive_times_ns, ttft_ns
+from traces.metrics import receive_times_ns, ttft_ns
 from traces.outcomes.claim import Claim, Metric, arm_values
-from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, TPOT, TTFT, answered, request_e2e_ns
+from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, QUEUE, TPOT, TTFT, answered, request_e2e_ns
 from traces.schema import Arm, Experiment, Request, Run
-from traces.spans import request_path, step_end_ns
+from traces.spans import step_end_ns
 from traces.statistics import median
 
 
@@ -81,10 +81,6 @@ def _measured(experiment: Experiment, arm_id: str) -> list[Run]:
     return [run for run in runs if all(request.phase == "measure" for request in run.requests)]
 
 
-def _queue_ns(experiment: Experiment, run: Run, request: Request) -> int:
-    return name_sums_ns(request_path(experiment, run, request)).get("queue", 0)
-
-
 def _num_seats(experiment: Experiment) -> int:
     return int(experiment.arms[0].settings["engine"]["max_num_seqs"])
 
@@ -119,10 +115,6 @@ def _refused(run: Run) -> int:
     return sum(request.finish_reason == "error" for request in run.requests)
 
 
-QUEUE = Metric(
-    "queue", "ns", "first step begins − engine read the message; server clock; one event is one subject",
-    lambda experiment, run: [_queue_ns(experiment, run, request) for request in answered(run)],
-)  # fmt: skip
 EMPTY_SEATS = Metric(
     "empty_seats", "ns",
     "sum over steps of (seats − running) × duration: seat-seconds; server clock; one event is one run",

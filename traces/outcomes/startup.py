@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from traces.metrics import name_sums_ns
 from traces.outcomes.claim import Claim, Metric
-from traces.outcomes.of_requests import E2E, FAILED, TPOT, TTFT, answered
+from traces.outcomes.of_requests import E2E, FAILED, QUEUE, TPOT, TTFT, answered
 from traces.schema import Experiment, Request, Run
 from traces.spans import request_path
 
@@ -20,14 +20,6 @@ def start_ns(experiment: Experiment, run: Run, request: Request) -> int:
     return sum(sums.get(name, 0) for name in START_NAMES)
 
 
-def _queue_ns(experiment: Experiment, run: Run, request: Request) -> int:
-    return name_sums_ns(request_path(experiment, run, request)).get("queue", 0)
-
-
-QUEUE = Metric(
-    "queue", "ns", "first own step begins − request queued; server clock; one event is one subject",
-    lambda experiment, run: [_queue_ns(experiment, run, request) for request in answered(run)],
-)  # fmt: skip
 START = Metric(
     "start", "ns", "process started → first request sent; client and server clock; one event is one subject",
     lambda experiment, run: [start_ns(experiment, run, request) for request in answered(run)],
