@@ -97,13 +97,18 @@ class BlockManager:
         request.block_ids.clear()
         request.num_computed_tokens = 0
 
-    def condemn(self, request: EngineRequest) -> list[int]:
-        """Make the blocks unfindable that the request alone holds, because their content is wrong; return them."""
-        blocks = [block for block in request.block_ids if self._ref_counts[block] == 1]
+    def condemn(self, block_ids: Sequence[int]) -> list[int]:
+        """Make the blocks unfindable that nobody holds any more, because their content is wrong; return them."""
+        blocks = [block for block in block_ids if self._ref_counts[block] == 0]
         if self._cache is not None:
             for block in blocks:
                 self._cache.forget(block)
         return blocks
+
+    def unfinished(self, block_ids: Sequence[int]) -> list[int]:
+        """Return the blocks that nobody holds any more and nobody can find."""
+        free = (block for block in block_ids if self._ref_counts[block] == 0)
+        return [block for block in free if self._cache is None or block not in self._cache]
 
     def _full_blocks(self, request: EngineRequest, first: int, last: int) -> Iterator[tuple[Digest, tuple[int, ...]]]:
         """Yield digest and tokens of the request's full blocks ``first`` up to ``last``, digesting each once."""

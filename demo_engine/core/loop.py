@@ -119,7 +119,8 @@ class EngineLoop:
         self._clock_ns = clock_ns
         self._poll = poll
         self._requests: dict[str, EngineRequest] = {}
-        self._dropped: set[EngineRequest] = set()
+        self._dropped: dict[EngineRequest, list[int]] = {}
+        """Requests that were cancelled in the present step, and the blocks that they had."""
         self._stepping: list[Scheduled] = []
 
     @property
@@ -142,7 +143,7 @@ class EngineLoop:
         if request is None:
             return
         if any(item.request is request for item in self._stepping):
-            self._dropped.add(request)
+            self._dropped[request] = list(request.block_ids)
         self._forget(request)
 
     def step(self) -> None:
@@ -165,10 +166,12 @@ class EngineLoop:
             times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, sampled_ns)
             self._output.tokens(self.log.num_steps, times, tokens, num_prefill + num_decode)
             self._give_up(failed)
-            ended = {token.request_id for token in tokens if token.finish_reason} | {r.id for r in failed}
+            ended = {token.request_id for token in tokens if token.finish_reason}
             mask_ns = sum(token.mask_ns for token in tokens)
         except StepAbortedError:
             forwarded_ns = sampled_ns = self._clock_ns()
+            for blocks in self._dropped.values():  # without logits nobody knows whether these are numbers
+                self._runner.erase(self.scheduler.blocks.unfinished(blocks))
         self._stepping = []
         cost = self._runner.cost(plan.items)
         gauges = (len(self.scheduler.running), len(self.scheduler.waiting), self.scheduler.blocks.num_used)
@@ -203,6 +206,8 @@ class EngineLoop:
         tokens, failed = [], []
         for request, sampled in zip(requests, self._runner.sample(logits, requests), strict=True):
             if dropped and request in dropped:
+                if sampled is None:
+                    self._runner.erase(self.scheduler.blocks.condemn(dropped[request]))
                 continue
             if sampled is None:
                 failed.append(request)
@@ -218,10 +223,12 @@ class EngineLoop:
         Even behind a mask, what is not a number in a block makes the sums of its next owner none.
         """
         for request in failed:
+            blocks = list(request.block_ids)
+            self._forget(request)
             if request.grammar is not None and request.grammar.failure is not None:
                 self._output.failed(request.id, request.grammar.failure, is_refusal=True)
                 continue
-            self._runner.erase(self.scheduler.blocks.condemn(request))
+            self._runner.erase(self.scheduler.blocks.condemn(blocks))
             self._output.failed(request.id, "the model's logits for this request are not numbers")
 
     def _finish_reason(self, request: EngineRequest, sampled: Sampled) -> LastTokenReason | None:
