@@ -30,6 +30,7 @@ class EngineConfig:
     use_kv_cache: bool = option(True, "without, every token computes everything before it again")
     enable_prefix_caching: bool = option(False, "reuse blocks of prompts that begin alike")
     batch_invariant: bool = option(True, "the same bits in any batch; without, a faster product for a single token")
+    quantization: Literal["none", "int8", "int8_rows"] = option("none", "int8 products; int8_rows: faster and worse")
     stop_hold_back: Literal["match", "fixed"] = option("match", "fixed: hold text back even if no stop string begins")
     tokens_per_frame: int = option(1, "tokens of a reply in one server-sent event", low=1)
     grammar_tables: Literal["first_use", "startup"] = option("first_use", "when to make the tables for JSON schemas")

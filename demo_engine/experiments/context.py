@@ -81,7 +81,7 @@ class Context:
         """Return what a step must at least read and compute; the arguments are those of ``step_ns``."""
         items = [_scheduled(start, num_tokens) for start, num_tokens in prefills]
         items += [_scheduled(num_cached, 1) for num_cached in decodes]
-        return self.shape.step_cost(items)
+        return self.shape.step_cost(items, self.base.quantization)
 
     @property
     def calibrated(self) -> dict[str, int | float]:

@@ -26,6 +26,7 @@ from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.fingerprint import make_fingerprint
 from demo_engine.recorder.host import busy_share, cpu_name, num_cores
 from demo_engine.recorder.source import source_state
+from demo_engine.runner.quantization import DTYPES
 from demo_engine.runner.shape import ModelShape
 from demo_engine.weights import DEFAULT_MODEL, ModelFolder, open_model
 from traces import SCHEMA_VERSION, SetHeader, TraceError
@@ -162,12 +163,12 @@ def _header(
     busy: float,
 ) -> SetHeader:
     source = source_state()
-    fingerprint = make_fingerprint(calibrations[0], busy, folder.sha256, source)
+    fingerprint = make_fingerprint(calibrations[0], busy, folder.sha256, source, dtype=DTYPES[config.quantization])
     model = Model(
         id=folder.id,
         label=folder.label,
         files=[WeightFile(name, digest) for name, digest in sorted(folder.sha256.items())],
-        dtype="float32",
+        dtype=DTYPES[config.quantization],
         num_parameters=ModelShape.from_config(folder.config()).num_parameters,
         weights="trained",
     )

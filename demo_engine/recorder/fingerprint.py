@@ -20,7 +20,11 @@ _VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PROC_BIND", "MKL_NUM_TH
 
 
 def make_fingerprint(
-    calibration: Calibration, busy_share: float, weight_sha256: Mapping[str, str], source: tuple[str, bool]
+    calibration: Calibration,
+    busy_share: float,
+    weight_sha256: Mapping[str, str],
+    source: tuple[str, bool],
+    dtype: str = "float32",
 ) -> Fingerprint:
     """Collect every fact; those without a value are null, with the reason beside them.
 
@@ -29,10 +33,11 @@ def make_fingerprint(
         busy_share: How busy the machine was before the first run.
         weight_sha256: Digest of each of the model's files.
         source: The commit, and whether files differ from it.
+        dtype: In which arithmetic the model ran.
     """
     unknown: dict[str, str] = {}
     model = hashlib.sha256(canonical_json(dict(weight_sha256))).hexdigest()
-    identity_facts = [("model_sha256", model), ("commit", source[0]), ("dirty", source[1])]
+    identity_facts = [("model_sha256", model), ("dtype", dtype), ("commit", source[0]), ("dirty", source[1])]
     stable = _settle([*stable_facts(), *gpu_facts(), *_software(calibration), *identity_facts], unknown)
     volatile = _settle([*volatile_facts(), ("busy_share", round(busy_share, 3)), *_speeds(calibration)], unknown)
     identity = hashlib.sha256(canonical_json(stable)).hexdigest()

@@ -14,6 +14,7 @@ from torch.nn import functional
 from demo_engine.runner.attention import attend, attend_one, causal_masks
 from demo_engine.runner.kv_cache import KVCache
 from demo_engine.runner.linear import Linear, make_linear
+from demo_engine.runner.quantization import Quantization
 from demo_engine.runner.shape import ModelShape
 
 
@@ -54,17 +55,24 @@ class _Layer:
 
 
 class Decoder:
-    """A Llama-type decoder with float32 weights.
+    """A Llama-type decoder with float32 weights, or with the matrices of its linear layers in int8.
 
     Args:
         shape: Its dimensions.
         weights_file: safetensors.
         device: Where it runs.
         batch_invariant: Whether a row's bits must not depend on the batch.
+        quantization: In which arithmetic its linear layers are multiplied.
     """
 
     def __init__(
-        self, shape: ModelShape, weights_file: Path, device: str = "cpu", *, batch_invariant: bool = True
+        self,
+        shape: ModelShape,
+        weights_file: Path,
+        device: str = "cpu",
+        *,
+        batch_invariant: bool = True,
+        quantization: Quantization = "none",
     ) -> None:
         self.shape = shape
         self._batch_invariant = batch_invariant
@@ -75,7 +83,7 @@ class Decoder:
                 return tensor.float()
 
             def linear(weight: Tensor) -> Linear:
-                return make_linear(weight, batch_invariant=batch_invariant)
+                return make_linear(weight, batch_invariant=batch_invariant, quantization=quantization)
 
             self._embedding = load("model.embed_tokens")
             self._norm = load("model.norm")

@@ -14,6 +14,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from demo_engine.runner.int8 import Int8Linear
+from demo_engine.runner.quantization import DTYPES, Quantization
+
 
 class Linear(Protocol):
     """A product with a weight."""
@@ -29,20 +32,25 @@ MIN_ROWS = 4 if torch.backends.cpu.get_cpu_capability() == "AVX512" else 2
 and four rows take it two thirds of the time of two."""
 
 
-def kernel_name(*, batch_invariant: bool = True, device: str = "cpu") -> str:
+def kernel_name(*, batch_invariant: bool = True, device: str = "cpu", quantization: Quantization = "none") -> str:
     """Return which kernel ``make_linear`` uses on this machine."""
+    if quantization != "none":
+        return f"FBGEMM {DTYPES[quantization]}"
     if device != "cpu" or not _can_prepack():
         return "F.linear"
     return "oneDNN prepacked" if batch_invariant else "oneDNN prepacked, x @ Wt for one row"
 
 
-def make_linear(weight: Tensor, *, batch_invariant: bool = True) -> Linear:
+def make_linear(weight: Tensor, *, batch_invariant: bool = True, quantization: Quantization = "none") -> Linear:
     """Return a function that multiplies ``[rows, in]`` by the weight, and adds what it is given beside.
 
     Args:
         weight: ``[out, in]``, float32.
-        batch_invariant: Use one kernel for all row counts.
+        batch_invariant: Use one kernel for all row counts; int8 always does.
+        quantization: In which arithmetic.
     """
+    if quantization != "none":
+        return Int8Linear(weight, split=quantization == "int8")
     if weight.device.type != "cpu" or not _can_prepack():
         return _with_sum(lambda rows: functional.linear(rows, weight))
     packed = torch.ops.mkldnn._reorder_linear_weight(weight, None)

@@ -130,7 +130,9 @@ def run(file_descriptor: int, model_folder: Path, config: EngineConfig) -> int:
         if config.grammar_tables == "startup":
             with contextlib.suppress(SchemaError):
                 grammars.make_tables()
-        kernel = kernel_name(batch_invariant=config.batch_invariant, device=config.device)
+        kernel = kernel_name(
+            batch_invariant=config.batch_invariant, device=config.device, quantization=config.quantization
+        )
         loaded_ns = time.perf_counter_ns()
         link.send(Ready(kernel, loaded_ns - start_ns, runner.shape.num_parameters, loaded_ns))
         EngineProcess(link, runner, grammars, config).serve()

@@ -15,7 +15,9 @@ from demo_engine.core.request import EngineRequest, Sampled, Scheduled
 from demo_engine.errors import EnvironmentLackError, UsageError
 from demo_engine.runner.attention import KEY_TILE
 from demo_engine.runner.decoder import Batch, Decoder, Segment
+from demo_engine.runner.int8 import can_multiply_int8
 from demo_engine.runner.kv_cache import KVCache
+from demo_engine.runner.quantization import Quantization
 from demo_engine.runner.sampler import sample
 from demo_engine.runner.shape import ModelShape
 
@@ -35,9 +37,11 @@ class TorchRunner:
         self.stop_token_ids = frozenset(self.shape.eos_token_ids)
         self._block_size = config.block_size
         self._synchronize = config.synchronize_steps and config.device == "cuda"
+        self._quantization = _possible(config.quantization, self._device)
         self._decoder = Decoder(
-            self.shape, folder / "model.safetensors", self._device, batch_invariant=config.batch_invariant
-        )
+            self.shape, folder / "model.safetensors", self._device,
+            batch_invariant=config.batch_invariant, quantization=self._quantization,
+        )  # fmt: skip
         self._cache = KVCache.allocate(self.shape, config.num_kv_blocks, config.block_size, self._device)
 
     def prepare(self, items: Sequence[Scheduled]) -> Batch:
@@ -79,7 +83,7 @@ class TorchRunner:
 
     def cost(self, items: Sequence[Scheduled]) -> StepCost:
         """Return what the step must at least read and compute."""
-        return self.shape.step_cost(items)
+        return self.shape.step_cost(items, self._quantization)
 
     def _whole_tiles(self, block_ids: list[int], num_tokens: int) -> Tensor:
         """Return the blocks that hold ``num_tokens`` tokens, filled up to whole key tiles with a block of their own.
@@ -103,3 +107,19 @@ def _usable(device: str) -> str:
     if device == "cuda" and not torch.cuda.is_available():
         raise EnvironmentLackError("no CUDA device can be used here; leave out --device cuda")
     return device
+
+
+def _possible(quantization: Quantization, device: str) -> Quantization:
+    """Return the quantization.
+
+    Raises:
+        UsageError: It is for the CPU, and the model runs elsewhere.
+        EnvironmentLackError: This processor, or this build of torch, cannot do it.
+    """
+    if quantization == "none":
+        return quantization
+    if device != "cpu":
+        raise UsageError(f"--quantization {quantization} is for the CPU; leave out --device {device}")
+    if not can_multiply_int8():
+        raise EnvironmentLackError(f"this build of torch has no int8 products; leave out --quantization {quantization}")
+    return quantization

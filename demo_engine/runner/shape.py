@@ -9,6 +9,7 @@ from typing import Any
 from demo_engine.core.loop import StepCost
 from demo_engine.core.request import Scheduled
 from demo_engine.errors import UsageError
+from demo_engine.runner.quantization import BYTES_PER_WEIGHT, Quantization
 
 FLOAT_BYTES = 4
 
@@ -89,7 +90,7 @@ class ModelShape:
         """Bytes of keys and values of one token in all layers."""
         return 2 * self.num_layers * self.kv_size * FLOAT_BYTES
 
-    def step_cost(self, items: Sequence[Scheduled]) -> StepCost:
+    def step_cost(self, items: Sequence[Scheduled], quantization: Quantization = "none") -> StepCost:
         """Return what a step must at least read and compute.
 
         Weights are read once a step whatever the batch; the logits' matrix only if a token is sampled. A query at
@@ -104,7 +105,7 @@ class ModelShape:
         flops += 4 * self.num_layers * self.query_size * num_pairs
         cached = sum(item.end for item in items)
         return StepCost(
-            weight_bytes=FLOAT_BYTES * (layer_weights + head_weights),
+            weight_bytes=BYTES_PER_WEIGHT[quantization] * (layer_weights + head_weights),
             kv_bytes=self.kv_bytes_per_token * (cached + num_tokens),
             flops=flops,
         )

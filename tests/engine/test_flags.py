@@ -35,6 +35,7 @@ def parse(arguments: list[str]) -> dict:
         tokenizer_mode=st.sampled_from(["loop", "thread", "pool"]), replicas=NUMBERS,
         routing_policy=st.sampled_from(["least_loaded", "round_robin", "prefix", "prefix_capped"]),
         routing_load_cap=NUMBERS,
+        quantization=st.sampled_from(["none", "int8", "int8_rows"]),
     )
 )  # fmt: skip
 def test_a_configuration_survives_its_own_flags(config):
