@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from demo_engine.core.free_list import FreeList
 from demo_engine.core.prefix_cache import Digest, PrefixCache
