@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from aiohttp import web
 
-from demo_engine.api.bodies import read_body
+from demo_engine.api.bodies import ARRIVED_NS, read_body
 from demo_engine.api.errors import ApiError, json_response
 from demo_engine.api.gateway.allowance import Spending
 from demo_engine.api.gateway.estimate import estimated_prompt_tokens
@@ -31,7 +31,7 @@ from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.api.validation import ChatRequest, CompletionRequest, TokenizeRequest
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.request import SamplingParams
-from demo_engine.recorder.server_trace import ServerSteps, ServerTokens, ServerTrace, StageClock
+from demo_engine.recorder.server_trace import BODY_NS, ServerSteps, ServerTokens, ServerTrace, StageClock
 
 DEFAULT_CHAT_TOKENS = 1024
 DEFAULT_COMPLETION_TOKENS = 16
@@ -124,7 +124,8 @@ class Completions:
                 param="model", code="model_not_found",
             )  # fmt: skip
         stages = request[STAGES]
-        stages.mark("receive")
+        arrived_ns = request.get(ARRIVED_NS)
+        stages.mark("receive", attributes=None if arrived_ns is None else {BODY_NS: arrived_ns - stages.start_ns})
         return stages
 
     async def _complete(

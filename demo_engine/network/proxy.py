@@ -82,11 +82,12 @@ class Proxy:
                 return web.Response(status=reply.status, headers=_forwarded(reply.headers), body=body)
 
     async def _forward(self, request: web.Request) -> web.StreamResponse:
-        trace = ProxyTrace(time.perf_counter_ns(), self._is_buffering)
         response = web.StreamResponse()
         with _busy(request):
             try:
-                async with self._asked(request, await _body_of(request)) as reply:
+                body = await _body_of(request)
+                trace = ProxyTrace(time.perf_counter_ns(), self._is_buffering)
+                async with self._asked(request, body) as reply:
                     response = web.StreamResponse(status=reply.status, headers=_forwarded(reply.headers))
                     await self._relay(request, reply, response, trace)
             except ApiError as error:

@@ -14,6 +14,8 @@ from demo_engine.core.request import FinishReason
 from demo_engine.recorder.span_types import COMPONENTS
 
 Attributes = dict[str, str | int | bool]
+BODY_NS = "body_ns"
+"""Attribute of ``receive``: how long after the headers the last byte of the body was here, if it came later."""
 
 
 class ServerSpan(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -56,7 +58,7 @@ class ProxyTrace(msgspec.Struct):
     """What a reverse proxy in front of the server saw of the reply, written down as it came."""
 
     start_ns: int
-    """When it had read the request's headers."""
+    """When it had read the request."""
     is_buffering: bool
     """Whether it held the reply until it was whole."""
     event_ns: list[int] = []

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from demo_engine.client.records import CallRecord
 from demo_engine.network.config import EdgeConfig
-from demo_engine.recorder.server_trace import Attributes, ProxyTrace, ServerTrace
+from demo_engine.recorder.server_trace import BODY_NS, Attributes, ProxyTrace, ServerTrace
 
 
 class StageEnd(NamedTuple):
@@ -18,14 +18,18 @@ class StageEnd(NamedTuple):
 
 
 def stage_ends(client: CallRecord, server: ServerTrace, edge: EdgeConfig) -> list[StageEnd]:
-    """Return the stages from the intended start to the last byte."""
-    proxy = server.proxy
-    accepted_ns = server.spans[0].start_ns
+    """Return the stages from the intended start to the last byte.
+
+    The whole body travels on an emulated link; without one, a body that comes late is part of the server's first stage.
+    """
+    proxy, first = server.proxy, server.spans[0]
     ends = _connected(client, edge)
-    if proxy is None:
-        ends.append(_flight("request", "uplink", accepted_ns, edge))
+    if proxy is not None:
+        ends += [_flight("request", "uplink", proxy.start_ns, edge), StageEnd("forward", first.start_ns)]
+    elif edge.has_link:
+        ends.append(_flight("request", "uplink", first.start_ns + int(first.attributes.get(BODY_NS, 0)), edge))
     else:
-        ends += [_flight("request", "uplink", proxy.start_ns, edge), StageEnd("forward", accepted_ns)]
+        ends.append(StageEnd("request", first.start_ns))
     ends += [StageEnd(span.name, span.start_ns + span.duration_ns, span.attributes) for span in server.spans]
     if proxy is not None:
         ends.append(StageEnd("relay", proxy.end_ns, _held(proxy)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import stat
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from unittest import mock
 
 import msgspec
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demo_engine.api.errors import ApiError
+from demo_engine.api.gateway import allowance
 from demo_engine.api.gateway.allowance import Allowance, Limits, Spending
 from demo_engine.api.gateway.bucket import NS_PER_MINUTE, TokenBucket
 from demo_engine.api.gateway.estimate import estimated_prompt_tokens
@@ -98,6 +101,36 @@ def test_a_request_that_is_refused_for_its_tokens_does_not_count_as_one():
     assert (error.value.status, error.value.retry_s) == (429, 30)
     refused.settle()
     Spending("k", allowance).take_request()
+
+
+@given(
+    limits=st.builds(Limits, st.integers(1, 500), st.integers(1, 5000), st.integers(1, 120)),
+    estimates=st.lists(st.integers(1, 100), min_size=1, max_size=30), uses=st.lists(st.integers(0, 150), min_size=1),
+)  # fmt: skip
+def test_a_request_that_comes_again_after_retry_after_is_admitted(limits, estimates, uses):
+    """Whatever was asked and used before: one wait is enough for the limit that it was named for."""
+    with mock.patch.object(allowance.time, "monotonic_ns", return_value=0) as clock:
+        key = Allowance(limits)
+
+        def refused_for_s(estimate: int, used: int) -> int | None:
+            spending = Spending("k", key)
+            try:
+                spending.take_request()
+                spending.reserve_tokens(estimate, StageClock())
+            except ApiError as error:
+                return error.retry_s or -1
+            spending.used_tokens = used
+            spending.settle()
+            return None
+
+        for estimate, used in zip(estimates, itertools.cycle(uses), strict=False):
+            limits_met = []
+            while (wait_s := refused_for_s(estimate, used)) is not None and wait_s > 0:
+                clock.return_value += wait_s * 10**9
+                limits_met.append(wait_s)
+            assert len(limits_met) <= 2  # first that of requests, which stands before the body, then that of tokens
+            may_never = estimate > max(1, limits.tokens_per_minute * limits.burst_s // 60)
+            assert (wait_s == -1) == may_never
 
 
 def test_without_limits_nothing_is_kept_and_no_stage_is_marked():

@@ -25,7 +25,7 @@ from demo_engine.network.edge import open_edge
 from demo_engine.network.link import MAX_CONNECTIONS
 from demo_engine.network.tls import TlsEnd, server_context
 from demo_engine.network.wire import Pace
-from demo_engine.recorder.server_trace import ServerSpan, ServerSteps, ServerTokens, ServerTrace
+from demo_engine.recorder.server_trace import BODY_NS, ServerSpan, ServerSteps, ServerTokens, ServerTrace
 from demo_engine.recorder.stages import stage_ends
 
 MS = 1_000_000
@@ -47,7 +47,8 @@ class ScriptedServer:
         """Answer one request, token by token."""
         start_ns = time.perf_counter_ns()
         body = await request.json()
-        request_id = f"id-{body['prompt']}"
+        arrived_ns = time.perf_counter_ns()
+        request_id = f"id-{body['prompt'][-2:]}"
         self.hosts.append(request.headers["Host"])
         self.sockets.add(request.transport.get_extra_info("peername"))
         reply = web.StreamResponse(headers={"X-Request-Id": request_id, "Content-Type": "text/event-stream"})
@@ -62,7 +63,8 @@ class ScriptedServer:
         except asyncio.CancelledError:
             self.has_lost_client.set()
             raise
-        self.spans[request_id] = [ServerSpan("receive", "gateway", start_ns, time.perf_counter_ns() - start_ns)]
+        duration_ns, found = time.perf_counter_ns() - start_ns, {BODY_NS: arrived_ns - start_ns}
+        self.spans[request_id] = [ServerSpan("receive", "gateway", start_ns, duration_ns, found)]
         await reply.write(b"data: [DONE]\n\n")
         return reply
 
@@ -97,12 +99,12 @@ async def serving():
         await runner.cleanup()
 
 
-def run_through(config: EdgeConfig, use: ConnectionUse | None = None, num_calls: int = 1):
+def run_through(config: EdgeConfig, use: ConnectionUse | None = None, num_calls: int = 1, prompt: str = "p"):
     """Carry out requests one after the other through an edge; return the script, its address and the results."""
 
     async def body():
         async with serving() as (script, url), open_edge(url, config) as address:
-            calls = [Call(f"r{n}", f"p{n}", NUM_TOKENS, at_ms=400.0 * n, chat=False) for n in range(num_calls)]
+            calls = [Call(f"r{n}", f"{prompt}{n}", NUM_TOKENS, at_ms=400.0 * n, chat=False) for n in range(num_calls)]
             plan = RunPlan(calls, use or ConnectionUse())
             return script, url, await run(Endpoint(url, "token", "model", address), plan)
 
@@ -142,6 +144,13 @@ def test_a_link_delays_the_request_and_the_reply_but_not_tcps_own_handshake():
     assert stages["uplink"] >= 200 * MS
     assert stages["downlink"] >= 200 * MS
     assert stages["connect"] < stages["uplink"]
+
+
+@pytest.mark.parametrize("mode", ["none", "pass"])
+def test_a_long_prompt_takes_its_time_on_a_narrow_link(mode):
+    """It is under way until the link has carried the last of its bytes, whoever reads them."""
+    _, _, result = run_through(EdgeConfig(link_kbit_per_s=1000, proxy=mode), prompt="x" * 25_000)
+    assert names_and_ns(result)["uplink"] >= 190 * MS  # 200 for the prompt alone; the client looked after it began
 
 
 def test_tls_costs_a_round_trip_on_a_new_connection():
