@@ -33,6 +33,12 @@ def folder(tmp_path_factory):
     return write_toy_model(tmp_path_factory.mktemp("toy"))
 
 
+@pytest.fixture(scope="module", params=["none", "int8", "int8_rows"])
+def engine(request):
+    """Settings for each arithmetic."""
+    return replace(ENGINE, quantization=request.param)
+
+
 class LogitsKeeper(TorchRunner):
     """A runner that keeps each request's logits."""
 
@@ -81,28 +87,28 @@ def record(loop: EngineLoop, name: str) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def alone(folder):
+def alone(folder, engine):
     """The subject's logits when nobody else is there; the toy model does not repeat itself."""
-    logits, _ = logits_of(folder, ENGINE)
+    logits, _ = logits_of(folder, engine)
     assert len(set(logits.argmax(-1).tolist())) >= 8
     return logits
 
 
 @pytest.mark.parametrize("others", [(5,), (300,), (3, 64, 17), (1, 2, 3, 4, 5, 6, 7)])
 @pytest.mark.parametrize("late", [False, True])
-def test_neighbours_change_no_bit(folder, alone, others, late):
+def test_neighbours_change_no_bit(folder, engine, alone, others, late):
     """In any batch and any place in it, the logits are those of the request alone."""
-    logits, _ = logits_of(folder, ENGINE, others, late)
+    logits, _ = logits_of(folder, engine, others, late)
     assert torch.equal(logits, alone)
 
 
 @pytest.mark.parametrize("batch", [2, 3, 4, 5, 8, 13, 16, 31, 32])
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
-def test_no_place_in_a_batch_up_to_32_changes_a_bit(folder, short_alone, batch, place):
+def test_no_place_in_a_batch_up_to_32_changes_a_bit(folder, engine, short_alone, batch, place):
     """First, in the middle or last of 2 to 32 requests that decode together, the logits are those of it alone."""
     index = {"first": 0, "middle": batch // 2, "last": batch - 1}[place]
-    runner = LogitsKeeper(folder, ENGINE)
-    loop = EngineLoop(ENGINE, runner, Collector(), FakeClock())
+    runner = LogitsKeeper(folder, engine)
+    loop = EngineLoop(engine, runner, Collector(), FakeClock())
     requests = [
         EngineRequest(f"n{other}", prompt(100 + other, 5 + other), SamplingParams(12, ignore_eos=True))
         for other in range(batch)
@@ -117,31 +123,31 @@ def test_no_place_in_a_batch_up_to_32_changes_a_bit(folder, short_alone, batch, 
 
 
 @pytest.fixture(scope="module")
-def short_alone(folder):
+def short_alone(folder, engine):
     """The logits of a shorter subject when nobody else is there."""
-    return logits_of(folder, ENGINE, length=SHORT)[0]
+    return logits_of(folder, engine, length=SHORT)[0]
 
 
 @pytest.mark.parametrize("budget", [1, 7, 16, 64, 100, 333])
-def test_chunks_change_no_bit(folder, alone, budget):
+def test_chunks_change_no_bit(folder, engine, alone, budget):
     """A prompt computed in chunks gives the logits of the whole."""
-    logits, loop = logits_of(folder, replace(ENGINE, max_num_batched_tokens=budget))
+    logits, loop = logits_of(folder, replace(engine, max_num_batched_tokens=budget))
     assert torch.equal(logits, alone)
     assert loop.log.num_steps >= PROMPT_LEN // budget
 
 
 @pytest.mark.parametrize("chunk", [5, 48])
-def test_a_chunk_size_of_its_own_changes_no_bit(folder, alone, chunk):
+def test_a_chunk_size_of_its_own_changes_no_bit(folder, engine, alone, chunk):
     """Chunks by the threshold, beside a neighbour that decodes meanwhile, change nothing either."""
-    logits, loop = logits_of(folder, replace(ENGINE, long_prefill_token_threshold=chunk), (4,), late=True)
+    logits, loop = logits_of(folder, replace(engine, long_prefill_token_threshold=chunk), (4,), late=True)
     assert max(record(loop, "prefill_tokens")) <= chunk
     assert torch.equal(logits, alone)
 
 
 @pytest.mark.parametrize("common", [416, 419, 420, 200])
-def test_a_prefix_hit_changes_no_bit(folder, alone, common):
+def test_a_prefix_hit_changes_no_bit(folder, engine, alone, common):
     """Blocks computed for somebody else's prompt give the same logits; the record shows how many there were."""
-    config = replace(ENGINE, enable_prefix_caching=True)
+    config = replace(engine, enable_prefix_caching=True)
     runner, output = LogitsKeeper(folder, config), Collector()
     loop = EngineLoop(config, runner, output, FakeClock())
     other = (*prompt(7)[:common], *prompt(8, 30))
@@ -157,11 +163,11 @@ def test_a_prefix_hit_changes_no_bit(folder, alone, common):
     assert torch.equal(torch.stack(runner.kept["subject"]), alone)
 
 
-def test_a_second_thread_changes_no_bit(folder, alone):
+def test_a_second_thread_changes_no_bit(folder, engine, alone):
     """Work that is shared by two threads is cut so that no sum changes: alone, in a batch, and in chunks."""
     torch.set_num_threads(2)
     try:
-        for config, others in ((ENGINE, ()), (ENGINE, (3, 64, 17)), (replace(ENGINE, max_num_batched_tokens=50), (9,))):
+        for config, others in ((engine, ()), (engine, (3, 64, 17)), (replace(engine, max_num_batched_tokens=50), (9,))):
             logits, _ = logits_of(folder, config, others)
             assert torch.equal(logits, alone)
     finally:
@@ -169,12 +175,12 @@ def test_a_second_thread_changes_no_bit(folder, alone):
 
 
 @pytest.mark.parametrize("cancelled", [False, True], ids=["found", "cancelled meanwhile"])
-def test_numbers_that_are_none_end_their_request_and_no_other(folder, alone, cancelled):
+def test_numbers_that_are_none_end_their_request_and_no_other(folder, engine, alone, cancelled):
     """NaN in one request's cache fails it; the bits of its neighbour and of its blocks' next owner do not change.
 
     That holds as well if the request is cancelled in the very step that would have shown it.
     """
-    config = replace(ENGINE, num_kv_blocks=58)
+    config = replace(engine, num_kv_blocks=58)
     runner, output = LogitsKeeper(folder, config), Collector()
     unwanted: list[str] = []
     loop = EngineLoop(config, runner, output, FakeClock(), poll=lambda: [loop.cancel(name) for name in unwanted])
@@ -196,9 +202,9 @@ def test_numbers_that_are_none_end_their_request_and_no_other(folder, alone, can
         assert torch.equal(torch.stack(runner.kept[name]), alone)
 
 
-def test_a_preemption_changes_no_bit(folder, alone):
+def test_a_preemption_changes_no_bit(folder, engine, alone):
     """A request that lost its blocks and was computed again, its own output included, gives the same logits."""
-    config = replace(ENGINE, num_kv_blocks=43)  # full with both prompts
+    config = replace(engine, num_kv_blocks=43)  # full with both prompts
     logits, loop = logits_of(folder, config, (250,), late=True)
     assert any(ids == ["subject"] for ids in loop.log.ids(0, loop.log.num_steps - 1)[1])
     assert torch.equal(logits, alone)
@@ -243,9 +249,9 @@ def test_planted_faults_are_seen(folder, monkeypatch, fault):
     assert not torch.equal(whole, pieces)
 
 
-def test_without_a_kv_cache_no_bit_changes(folder, short_alone):
+def test_without_a_kv_cache_no_bit_changes(folder, engine, short_alone):
     """What is computed again for each token, all of it, gives the logits that the cache would have given."""
-    logits, loop = logits_of(folder, replace(ENGINE, use_kv_cache=False), length=SHORT)
+    logits, loop = logits_of(folder, replace(engine, use_kv_cache=False), length=SHORT)
     assert record(loop, "prefill_tokens") == list(range(SHORT, SHORT + 12))
     assert torch.equal(logits, short_alone)
 

@@ -31,11 +31,11 @@ class LogitsKeeper(TorchRunner):
         return super().sample(logits, requests)
 
 
-@pytest.fixture(scope="module")
-def runner():
-    """The packaged model, loaded once."""
+@pytest.fixture(scope="module", params=["none", "int8"])
+def runner(request):
+    """The packaged model, loaded once for each arithmetic."""
     torch.set_num_threads(1)
-    return LogitsKeeper(open_model().path, ENGINE)
+    return LogitsKeeper(open_model().path, replace(ENGINE, quantization=request.param))
 
 
 def prompt(seed: int, length: int = LENGTH) -> tuple[int, ...]:
