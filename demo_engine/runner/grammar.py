@@ -1,8 +1,8 @@
 """JSON schemas as grammars: which tokens may come next in a reply that must follow one.
 
 They are compiled in the engine process, because it needs a mask before each token, and a grammar cannot travel between
-processes. A compile is bounded and takes about a millisecond, less than a layer, so it needs no thread of its own.
-Only the tables of the tokenizer take longer; they are made once.
+processes. A compile takes about a millisecond, less than a layer, and the limits end the worst within about a tenth of
+a second, so it needs no thread of its own. Only the tables of the tokenizer take longer; they are made once.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _compile(tables: LLTokenizer, schema: str) -> LLMatcher:
     from llguidance import LLMatcher, LLParserLimits
 
     limits = LLParserLimits(
-        initial_lexer_fuel=300_000, max_grammar_size=100_000, max_lexer_states=20_000, verbose_errors=False
+        initial_lexer_fuel=300_000, max_grammar_size=20_000, max_lexer_states=20_000, verbose_errors=False
     )
     try:
         grammar = LLMatcher.grammar_from_json_schema(
@@ -147,9 +147,10 @@ def _compile(tables: LLTokenizer, schema: str) -> LLMatcher:
     if not matcher.is_error():
         matcher.compute_bitmask()
     if matcher.is_error():
-        raise SchemaError(f"the schema cannot be followed: {_reason(matcher)}")
+        raise SchemaError(_reason(matcher))
     return matcher
 
 
 def _reason(matcher: LLMatcher) -> str:
-    return " ".join(matcher.get_error().split())[:_MAX_REASON]
+    error = " ".join(matcher.get_error().split())
+    return f"the schema cannot be followed: {error[:_MAX_REASON]}"
