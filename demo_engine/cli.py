@@ -95,7 +95,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     bench.set_defaults(run=_bench)
 
-    for verb in (model, serve, profile, replay, bench):
+    faults = verbs.add_parser("faults", help="Break servers on purpose and see that they keep their promises.")
+    faults.add_argument("--only", action="append", default=[], metavar="FAULT", help="one of them; may be repeated")
+    faults.add_argument("--json", dest="as_json", action="store_true", help="print one JSON object a line")
+    faults.add_argument("--quick", action="store_true", help="fewer of each")
+    faults.set_defaults(run=_faults)
+
+    for verb in (model, serve, profile, replay, bench, faults):
         verb.add_argument("--model", default=None, help="a Llama-type model's folder (default: the packaged SmolLM2)")
     for verb in (serve, profile):
         add_flags(verb)
@@ -151,3 +157,11 @@ def _bench(options: argparse.Namespace) -> int:
 
     folder = open_model(options.model or DEFAULT_MODEL)
     return bench(options.what, str(folder.path), options.device, quick=options.quick, as_json=options.as_json)
+
+
+def _faults(options: argparse.Namespace) -> int:
+    from demo_engine.faults.command import make_faults
+    from demo_engine.weights import DEFAULT_MODEL, open_model
+
+    folder = open_model(options.model or DEFAULT_MODEL)
+    return make_faults(str(folder.path), options.only, quick=options.quick, as_json=options.as_json)

@@ -7,6 +7,7 @@ nor has it one for replies, so a client that does not read would hold its socket
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from aiohttp import web
 
@@ -16,7 +17,11 @@ MAX_CONNECTIONS = 64
 HEADERS_DEADLINE_S = 10.0
 BODY_DEADLINE_S = 30.0
 KEEPALIVE_S = 75.0
-READ_DEADLINE_S = 30.0
+LINGER_S = 1.0
+"""How long what is left of a refused request is still read: a connection that closes on it would destroy the reply."""
+SEND_BUFFER_BYTES = 65_536
+"""What the system holds of a reply that is not read (Linux doubles it); by itself it would hold megabytes."""
+READ_DEADLINE_S = 10.0
 """How long a client may leave unread what no longer fits into the buffers."""
 
 
@@ -26,7 +31,7 @@ class Connection(web.RequestHandler):
     __slots__ = ("_deadline", "_is_idle", "_read_deadline", "_server")
 
     def __init__(self, server: web.Server, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=0)
+        super().__init__(server, loop=loop, keepalive_timeout=KEEPALIVE_S, lingering_time=LINGER_S)
         self._server = server
         self._deadline: asyncio.TimerHandle | None = None
         self._read_deadline: asyncio.TimerHandle | None = None
@@ -38,6 +43,7 @@ class Connection(web.RequestHandler):
             refuse(transport)
         else:
             super().connection_made(transport)
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
             self._start_deadline()
 
     def data_received(self, data: bytes) -> None:

@@ -1,0 +1,143 @@
+"""The server that faults are made for: started, probed all the while, and found whole at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from demo_engine.cli import TOKEN_VARIABLE
+from demo_engine.errors import EngineError
+from demo_engine.faults.findings import Findings, percentile
+from demo_engine.faults.probes import Probes
+from demo_engine.weights import open_model
+
+PATIENCE_S = 60.0
+"""How long to wait for what must come."""
+HEALTH_P99_MS = 50
+_ADDRESS = "spanreel engine at "
+_LOOK_S = 0.02
+
+
+@dataclass
+class Subject:
+    """A running server."""
+
+    process: asyncio.subprocess.Process
+    url: str
+    token: str = field(repr=False)
+    model_id: str
+    session: aiohttp.ClientSession
+    probes: Probes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request to it carries, by whatever way it goes."""
+        return {"Authorization": f"Bearer {self.token}", "Host": self.host, "Content-Type": "application/json"}
+
+    @property
+    def host(self) -> str:
+        """Its host and port."""
+        return urlsplit(self.url).netloc
+
+    def engine_pids(self) -> list[int]:
+        """Return its engine processes."""
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    async def metric(self, name: str, label: str = "") -> float:
+        """Return the sum of a metric's lines, or of those that have a label."""
+        async with self.session.get(f"{self.url}/metrics", headers=self.headers) as response:
+            lines = (await response.text()).splitlines()
+        return sum(
+            float(line.split()[-1]) for line in lines if line.startswith((f"{name} ", f"{name}{{")) and label in line
+        )
+
+    async def is_ready(self) -> bool:
+        """Tell what ``/readyz`` says."""
+        async with self.session.get(f"{self.url}/readyz", headers=self.headers) as response:
+            return response.status == 200
+
+    async def becomes_ready(self, expected: bool = True) -> float:
+        """Wait until ``/readyz`` says so; return how long that took, in ms."""
+        start_s = time.perf_counter()
+        async with asyncio.timeout(PATIENCE_S):
+            while await self.is_ready() != expected:
+                await asyncio.sleep(_LOOK_S)
+        return (time.perf_counter() - start_s) * 1000
+
+    async def becomes_idle(self) -> float:
+        """Wait until no request runs or waits and every block is free; return how long that took, in ms."""
+        start_s = time.perf_counter()
+        async with asyncio.timeout(PATIENCE_S):
+            for name in ("running", "waiting", "kv_blocks_used"):
+                while await self.metric(f"spanreel_{name}"):
+                    await asyncio.sleep(_LOOK_S)
+        return (time.perf_counter() - start_s) * 1000
+
+    async def check_whole(self, findings: Findings) -> None:
+        """Note what must hold after every fault: the same process, idle, all blocks free, health probes answered."""
+        findings.require(self.process.returncode is None, "the server has ended")
+        try:
+            await self.becomes_idle()
+        except TimeoutError:
+            findings.broken.append("requests or blocks were left behind")
+        findings.seen += f"; health p99 {self.check_health(findings):.0f} ms of {len(self.probes.times_ms)}"
+
+    def check_health(self, findings: Findings) -> float:
+        """Note probes that were not answered, or late; return how long nearly all took, in ms, and probe no more."""
+        self.probes.stop()
+        findings.require(not self.probes.num_failed, f"{self.probes.num_failed} health probes failed")
+        p99_ms = percentile(self.probes.times_ms, 0.99)
+        findings.within("health p99", p99_ms, HEALTH_P99_MS)
+        return p99_ms
+
+    async def stop(self) -> int:
+        """Ask it to stop and return its exit code."""
+        self.process.terminate()
+        return await asyncio.wait_for(self.process.wait(), PATIENCE_S)
+
+
+@contextlib.asynccontextmanager
+async def subject(model: str, *settings: str) -> AsyncIterator[Subject]:
+    """Start a server and wait until it is ready; it is gone on leaving.
+
+    Raises:
+        EngineError: It ended before it was ready.
+    """
+    token = secrets.token_urlsafe(32)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "demo_engine", "serve", "--model", model, *settings,
+        env=os.environ | {TOKEN_VARIABLE: token}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        url = await _address(process)
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        timeout = aiohttp.ClientTimeout(total=None)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+            with Probes(urlsplit(url).netloc) as probes:
+                yield Subject(process, url, token, open_model(model).id, session, probes)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _address(process: asyncio.subprocess.Process) -> str:
+    url = ""
+    while process.stdout is not None and (line := await process.stdout.readline()):
+        text = line.decode().strip()
+        if text.startswith(_ADDRESS):
+            url = text.removeprefix(_ADDRESS)
+        if text == "ready":
+            return url
+    raise EngineError(f"the server ended before it was ready, with exit code {await process.wait()}")
