@@ -15,6 +15,8 @@ import pytest
 
 from demo_engine.client.records import Call, ConnectionUse, RunPlan
 from demo_engine.core.config import EngineConfig
+from demo_engine.experiments.engines import Engines
+from demo_engine.experiments.plan import ArmPlan
 from demo_engine.experiments.processes import Server, running_client, running_edge, running_server
 from demo_engine.network.config import EdgeConfig
 from demo_engine.recorder.join import join_run
@@ -125,3 +127,18 @@ def test_an_edge_ends_with_its_input_and_says_what_is_wrong_with_its_address(tmp
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
     done = subprocess.run([*command, "nonsense", "--link-tls"], input="", capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_an_arm_of_an_experiment_has_its_own_way_to_its_server(folder):
+    """Arms that differ in nothing else alternate on two resident servers, one of them behind a link."""
+
+    def arm(name: str, edge: EdgeConfig) -> ArmPlan:
+        config = EngineConfig(max_model_len=512)
+        return ArmPlan(name, name, config, lambda _seed: RunPlan([Call("r7", "Hello", 2)]), edge=edge)
+
+    direct, linked = arm("A", EdgeConfig()), arm("B", EdgeConfig(link_delay_ms=5))
+    with Engines(str(folder), folder.name) as engines:
+        for _ in range(2):
+            results = [engines.run(one, one.make_run(1)) for one in (direct, linked)]
+            assert [result.edge for result in results] == [direct.edge, linked.edge]
+            assert all(result.calls[0].failure is None for result in results)
