@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from typing import Any, NamedTuple
@@ -59,11 +60,13 @@ def unlike_prompt(number: int, num_tokens: int) -> list[int]:
     return random.Random(number).choices(range(270, 490), k=num_tokens)  # noqa: S311 (no secret)
 
 
-async def ask(server: Subject, body: dict[str, Any]) -> Reply:
-    """Send a request and read the whole reply."""
+async def ask(server: Subject, body: dict[str, Any], admitted: asyncio.Event | None = None) -> Reply:
+    """Send a request and read the whole reply; the event is set when its headers are here."""
     start_s = time.perf_counter()
     try:
         async with server.session.post(f"{server.url}{COMPLETIONS}", json=body, headers=server.headers) as response:
+            if admitted is not None:
+                admitted.set()
             text, headers = await response.text(), response.headers
             wall_ms = (time.perf_counter() - start_s) * 1000
             retry_after = headers.get("Retry-After", "")

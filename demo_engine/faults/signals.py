@@ -15,7 +15,7 @@ from demo_engine.faults.findings import Findings
 from demo_engine.faults.subject import Subject, subject
 
 NUM_SHORT = 3
-SHORT_TOKENS = 12
+SHORT_TOKENS = 24
 DRAIN_S = 5
 MOST_WAIT_S = 0.5
 EXIT_MS = 1000 * (DRAIN_S + 3)
@@ -30,10 +30,10 @@ async def draining(model: str, size: int) -> Findings:
     for _ in range(size):
         async with subject(model, f"--drain-s={DRAIN_S}") as server:
             engines = server.engine_pids()
-            bodies = [completion(server, SHORT_TOKENS)] * NUM_SHORT + [completion(server, ENDLESS)]
-            streams = [asyncio.create_task(ask(server, body)) for body in bodies]
-            while await server.metric("spanreel_running") < len(bodies):
-                await asyncio.sleep(0.01)
+            bodies = [completion(server, ENDLESS)] + [completion(server, SHORT_TOKENS)] * NUM_SHORT
+            admitted = [asyncio.Event() for _ in bodies]
+            streams = [asyncio.create_task(ask(server, *pair)) for pair in zip(bodies, admitted, strict=True)]
+            await asyncio.gather(*(event.wait() for event in admitted))
             await asyncio.sleep(choose.uniform(0, MOST_WAIT_S))
             start_s = time.perf_counter()
             server.process.terminate()
