@@ -12,9 +12,9 @@ from demo_engine.experiments.prediction import ROOFLINE, predicted
 ID = "e08"
 NAME = "chunked-prefill"
 QUESTION = "How long do others wait for their next token while a long prompt is read, and who pays for less?"
-NUM_NEIGHBOURS = 6
+NUM_NEIGHBOURS = 4
 NEIGHBOUR_PROMPT_TOKENS, LONG_OUTPUT_TOKENS = 32, 2
-LONG_PROMPT_TOKENS, QUICK_LONG_PROMPT_TOKENS = 640, 256
+LONG_PROMPT_TOKENS, QUICK_LONG_PROMPT_TOKENS = 576, 256
 STEPS_A_CHUNK = 3
 """A step that holds a chunk should last about as long as this many steps without one."""
 TOKENS_BEFORE, TOKENS_AFTER = 3, 4

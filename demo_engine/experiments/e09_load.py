@@ -19,8 +19,8 @@ SHARES, QUICK_SHARES = (0.35, 0.55, 0.75), (0.35, 0.75)
 """Offered rates, as parts of the rate that the roofline would allow. Real steps take up to twice as long as the
 roofline says, so the last one is near or over what can be served; how busy the engine really was is measured."""
 NUM_SEATS, SEATS_IN_LINE = 4, 2
-PROMPT_TOKENS, OUTPUT_TOKENS = 48, 6
-NUM_REQUESTS, NUM_QUICK_REQUESTS, NUM_WARMUP_REQUESTS = 44, 12, 3
+PROMPT_TOKENS, OUTPUT_TOKENS = 48, 5
+NUM_REQUESTS, NUM_QUICK_REQUESTS, NUM_WARMUP_REQUESTS = 44, 12, 2
 _FORESEEN_REQUESTS = 24
 
 

@@ -1,4 +1,7 @@
-"""All experiments, in the order in which they are measured: the request that the film follows comes first."""
+"""All experiments, in the order in which they are measured.
+
+The request that the film follows comes first. Experiments on the same engine stand together, so that it starts once.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from demo_engine.experiments.plan import ExperimentPlan
 
 _MODULES = (
     "e23_one_request",
-    "e04_template",
-    "e07_batching",
-    "e08_chunked_prefill",
-    "e09_load",
-    "e10_kv_cache",
-    "e11_prefix_hit",
-    "e12_pool_size",
-    "e13_prompt_length",
-    "e14_batch_size",
-    "e16_context",
     "e22_output_length",
+    "e13_prompt_length",
+    "e08_chunked_prefill",
+    "e10_kv_cache",
     "e24_cold_start",
+    "e11_prefix_hit",
+    "e04_template",
+    "e16_context",
+    "e07_batching",
+    "e09_load",
+    "e12_pool_size",
+    "e14_batch_size",
 )
 
 
