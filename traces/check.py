@@ -13,7 +13,7 @@ UNATTRIBUTED_FLOOR_NS = 1_000_000
 UNATTRIBUTED_SHARE = {"one-request": 0.01}
 UNATTRIBUTED_SHARE_ELSEWHERE = 0.03
 COLUMN_LIMIT = 1_000_000
-_OPTIONAL_COLUMNS = frozenset({"mask_ns"})
+_OPTIONAL_COLUMNS = frozenset({"mask_ns", "draft_tokens", "accepted_tokens"})
 
 
 def check_experiment(experiment: Experiment, where: Path) -> None:

@@ -128,6 +128,10 @@ class Steps(Record, frozen=True):
     flops: list[int] = []
     mask_ns: list[int] = []
     """The part of ``sample_ns`` that grammars took; empty where no request had one."""
+    draft_tokens: list[int] = []
+    """Tokens that were guessed and computed with the step, on top of ``decode_tokens``; empty without guessing."""
+    accepted_tokens: list[int] = []
+    """Tokens that the step gave beyond one a request, because guesses were right."""
     kv_blocks_total: int = 0
 
 

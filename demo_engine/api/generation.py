@@ -197,6 +197,7 @@ class Generation:
     def _receive(self, event: TokenEvent) -> Delta:
         step = event.step
         is_first = not self.tokens.id
+        is_new_step = is_first or step.step != self.tokens.step[-1]
         text, finish_reason = self._text_of(event)
         if is_first:
             self._first_token_ns = event.read_ns
@@ -212,12 +213,11 @@ class Generation:
         self.tokens.sample_ns.append(step.sampled_ns)
         self.tokens.detok_ns.append(ready_ns)
         self._show(len(text), ready_ns, is_last=finish_reason is not None)
-        forward = (
-            _span("prefill", self._prefill_start_ns, step.forwarded_ns)
-            if is_first
-            else _span("decode", step.planned_ns, step.forwarded_ns)
-        )
-        spans = (forward, _span("token", step.sampled_ns, ready_ns))
+        spans = (_span("token", step.sampled_ns, ready_ns),)
+        if is_first:
+            spans = (_span("prefill", self._prefill_start_ns, step.forwarded_ns), *spans)
+        elif is_new_step:  # one step may have given several tokens
+            spans = (_span("decode", step.planned_ns, step.forwarded_ns), *spans)
         return Delta(text, 1, self._tell(text, finish_reason), spans, finish_reason)
 
     def _text_of(self, event: TokenEvent) -> tuple[str, FinishReason | None]:

@@ -9,7 +9,7 @@ from demo_engine.core.request import EngineRequest, Sampled, Scheduled
 from demo_engine.core.step_log import StepTimes
 
 _COST = StepCost(0, 0, 0)
-_SAMPLED = Sampled(1)
+_SAMPLED = [Sampled(1)]
 
 
 class NullRunner:
@@ -24,7 +24,11 @@ class NullRunner:
         """Compute nothing; there is one layer."""
         beat()
 
-    def sample(self, logits: None, requests: Sequence[EngineRequest]) -> list[Sampled | None]:
+    def propose(self, request: EngineRequest, limit: int) -> list[int]:
+        """Guess nothing."""
+        return []
+
+    def sample(self, logits: None, requests: Sequence[EngineRequest]) -> list[list[Sampled]]:
         """Return the token for each request."""
         return [_SAMPLED] * len(requests)
 

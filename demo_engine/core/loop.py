@@ -5,7 +5,7 @@
    are adopted, others are allocated, and ``started`` tells the world.
 3. The runner computes its prompt, in one step or in chunks over several, beside whatever else is running.
 4. The step that reaches its last known token samples the next one; ``tokens`` hands it out. From then on each step
-   computes one token and samples one.
+   computes one token and samples one, and more if it computes guesses as well and they turn out to be right.
 5. If blocks run out it may lose its own; it is then computed again, its output included, and goes on as before.
 6. It ends with a stop token, at its length, by ``cancel`` (at once, be it in the queue or between two layers of a
    step), or, if its logits are not numbers, by ``failed``. Its blocks are free again.
@@ -45,23 +45,24 @@ class Runner(Protocol):
 
     def prepare(self, items: Sequence[Scheduled]) -> Any:
         """Lay the items out as ``forward`` needs them."""
-        ...
 
     def forward(self, batch: Any, beat: Callable[[], None]) -> Any:
         """Compute a batch and return what ``sample`` needs; ``beat`` is called between layers."""
-        ...
 
-    def sample(self, logits: Any, requests: Sequence[EngineRequest]) -> list[Sampled | None]:
-        """Choose the next token of each request whose last known token was computed; ``None`` if that cannot be."""
-        ...
+    def propose(self, request: EngineRequest, limit: int) -> list[int]:
+        """Guess the tokens that follow those of a request."""
+
+    def sample(self, logits: Any, requests: Sequence[EngineRequest]) -> list[list[Sampled]]:
+        """Choose the next token of each request whose last known token was computed; none if that cannot be.
+
+        As long as a token is the one that was guessed, the one behind it is chosen as well.
+        """
 
     def erase(self, block_ids: Sequence[int]) -> None:
         """Overwrite blocks whose content must not reach another request."""
-        ...
 
     def cost(self, items: Sequence[Scheduled]) -> StepCost:
         """Return the step's cost."""
-        ...
 
 
 class NewToken(NamedTuple):
@@ -79,18 +80,15 @@ class EngineOutput(Protocol):
 
     def started(self, requests: Sequence[EngineRequest], start_ns: int) -> None:
         """Tell that requests have left the queue with the step that began at ``start_ns``."""
-        ...
 
     def tokens(self, step: int, times: StepTimes, tokens: Sequence[NewToken], num_computed: int) -> None:
         """Hand out a step's tokens, and how many it has computed for them.
 
         The step's ``emitted_ns`` is not yet known and equals ``sampled_ns``.
         """
-        ...
 
     def failed(self, request_id: str, reason: str, *, is_refusal: bool = False) -> None:
         """Tell that one request has ended with an error, which a refusal blames on the request."""
-        ...
 
 
 class EngineLoop:
@@ -112,7 +110,7 @@ class EngineLoop:
         clock_ns: Callable[[], int],
         poll: Callable[[], None] = lambda: None,
     ) -> None:
-        self.scheduler = Scheduler(config)
+        self.scheduler = Scheduler(config, runner.propose)
         self.log = StepLog()
         self._runner = runner
         self._output = output
@@ -152,22 +150,24 @@ class EngineLoop:
         plan = self.scheduler.plan()
         self._stepping = plan.items
         num_prefill, num_decode = plan.num_prefill_tokens, plan.num_decode_tokens
+        num_drafts = sum(len(item.request.draft_ids) for item in plan.items)
         batch = self._runner.prepare(plan.items)
         planned_ns = self._clock_ns()
         if plan.started:
             self._output.started(plan.started, start_ns)
         ended: set[str] = set()
-        mask_ns = 0
+        mask_ns = num_accepted = 0
         try:
             logits = self._runner.forward(batch, self._beat)
             forwarded_ns = self._clock_ns()
             tokens, failed = self._sample(plan, logits)
             sampled_ns = self._clock_ns()
             times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, sampled_ns)
-            self._output.tokens(self.log.num_steps, times, tokens, num_prefill + num_decode)
+            self._output.tokens(self.log.num_steps, times, tokens, num_prefill + num_decode + num_drafts)
             self._give_up(failed)
             ended = {token.request_id for token in tokens if token.finish_reason}
             mask_ns = sum(token.mask_ns for token in tokens)
+            num_accepted = len(tokens) - len({token.request_id for token in tokens}) if num_drafts else 0
         except StepAbortedError:
             forwarded_ns = sampled_ns = self._clock_ns()
             for blocks in self._dropped.values():  # without logits nobody knows whether these are numbers
@@ -181,7 +181,7 @@ class EngineLoop:
         times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, self._clock_ns())
         self.log.append(
             (*times.row(), num_prefill, plan.num_cached_tokens, num_decode, *gauges,
-             cost.weight_bytes, cost.kv_bytes, cost.flops, mask_ns),
+             cost.weight_bytes, cost.kv_bytes, cost.flops, mask_ns, num_drafts, num_accepted),
             tuple(item.request.id for item in plan.items),
             tuple(request.id for request in plan.preempted),
         )  # fmt: skip
@@ -199,22 +199,25 @@ class EngineLoop:
     def _sample(self, plan: Plan, logits: Any) -> tuple[list[NewToken], list[EngineRequest]]:
         """Return the new tokens, and the requests that cannot have one."""
         dropped = self._dropped  # almost always empty, and asked for each request: so that is looked at first
+        requests = [item.request for item in plan.items if item.samples]
+        tokens: list[NewToken] = []
+        failed: list[EngineRequest] = []
+        for request, chosen in zip(requests, self._runner.sample(logits, requests), strict=True):
+            if dropped and request in dropped:
+                if not chosen:
+                    self._runner.erase(self.scheduler.blocks.condemn(dropped[request]))
+                continue
+            if not chosen:
+                failed.append(request)
+            for sampled in chosen:
+                request.output_ids.append(sampled.token_id)
+                reason = self._finish_reason(request, sampled)
+                tokens.append(NewToken(request.id, sampled.token_id, reason, sampled.logprobs, sampled.mask_ns))
+                if reason is not None:
+                    break
         for item in plan.items:
             if not (dropped and item.request in dropped):
                 self.scheduler.computed(item)
-        requests = [item.request for item in plan.items if item.samples]
-        tokens, failed = [], []
-        for request, sampled in zip(requests, self._runner.sample(logits, requests), strict=True):
-            if dropped and request in dropped:
-                if sampled is None:
-                    self._runner.erase(self.scheduler.blocks.condemn(dropped[request]))
-                continue
-            if sampled is None:
-                failed.append(request)
-                continue
-            request.output_ids.append(sampled.token_id)
-            reason = self._finish_reason(request, sampled)
-            tokens.append(NewToken(request.id, sampled.token_id, reason, sampled.logprobs, sampled.mask_ns))
         return tokens, failed
 
     def _give_up(self, failed: list[EngineRequest]) -> None:

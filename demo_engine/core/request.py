@@ -55,11 +55,9 @@ class Grammar(Protocol):
 
     def mask(self, logits: Any) -> Any:
         """Return the logits without the tokens that may not come next; ``None`` if that failed."""
-        ...
 
     def accept(self, token_id: int) -> bool:
         """Move on by a token; return whether nothing can follow it."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +68,8 @@ class EngineRequest:
     prompt_ids: tuple[int, ...]
     sampling: SamplingParams
     output_ids: list[int] = field(default_factory=list)
+    draft_ids: list[int] = field(default_factory=list)
+    """Guesses at what follows; the present step computes them, and checks them."""
     num_computed_tokens: int = 0
     """Tokens whose keys and values stand in the cache; 0 again after a preemption, or without a KV cache."""
     block_ids: list[int] = field(default_factory=list)
@@ -111,7 +111,7 @@ class Sampled(NamedTuple):
 
 
 class Scheduled(NamedTuple):
-    """What one step computes of one request: the tokens from ``start`` to ``end``."""
+    """What one step computes of one request: the tokens from ``start`` to ``end``, guesses included."""
 
     request: EngineRequest
     start: int
@@ -119,14 +119,14 @@ class Scheduled(NamedTuple):
     samples: bool
     """Whether the step reaches the last known token, so that a new one follows."""
     is_prefill: bool
-    """Whether it computes more than the one newest output token."""
+    """Whether it computes more known tokens than the newest one of the output."""
 
     @classmethod
     def up_to(cls, request: EngineRequest, end: int) -> Scheduled:
         """Schedule what is not computed yet, up to ``end``."""
         start = request.num_computed_tokens
-        is_prefill = end - start > 1 or not request.output_ids
-        return cls(request, start, end, end == request.num_tokens, is_prefill)
+        is_prefill = min(end, request.num_tokens) - start > 1 or not request.output_ids
+        return cls(request, start, end, end >= request.num_tokens, is_prefill)
 
     @property
     def num_tokens(self) -> int:

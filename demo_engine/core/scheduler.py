@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from demo_engine.core.block_manager import BlockManager
@@ -43,13 +43,16 @@ class Scheduler:
     the queue, to be computed again.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(
+        self, config: EngineConfig, propose: Callable[[EngineRequest, int], list[int]] = lambda request, limit: []
+    ) -> None:
         is_caching = config.enable_prefix_caching and config.use_kv_cache
         self.blocks = BlockManager(config.num_kv_blocks, config.block_size, is_caching)
         self.waiting = RequestQueue()
         self.running: list[EngineRequest] = []
         """In the order of their rank."""
         self._config = config
+        self._propose = propose
         self._chunk_tokens = config.chunk_tokens
         self._num_arrived = 0
 
@@ -83,9 +86,10 @@ class Scheduler:
         return plan
 
     def computed(self, item: Scheduled) -> None:
-        """Note that a step has computed this; without a KV cache, all of it counts as forgotten again."""
-        item.request.num_computed_tokens = item.end if self._config.use_kv_cache else 0
-        self.blocks.computed(item)
+        """Note that a step has computed this, without what follows a wrong guess; without a KV cache, forget it."""
+        end = min(item.end, item.request.num_tokens - 1)
+        item.request.num_computed_tokens = end if self._config.use_kv_cache else 0
+        self.blocks.computed(item if end == item.end else item._replace(end=end))
 
     def _plan_running(self, plan: Plan) -> int:
         """Let the running requests go on; return what is left of the budget."""
@@ -95,9 +99,14 @@ class Scheduler:
             index += 1
             # A token of the budget stays for each one behind, so that decodes go on.
             num_kept = len(self.running) - index if self._config.use_kv_cache else 0
+            if self._config.num_speculative_tokens and request.num_tokens - request.num_computed_tokens == 1:
+                request.draft_ids = self._propose(request, self._config.num_speculative_tokens)
             end = self._end(request, max(1, budget - num_kept))
             if end == request.num_computed_tokens:
                 continue
+            if end > request.num_tokens and not self.blocks.allocate(request, end):
+                end = request.num_tokens  # nobody loses a block for a guess
+            del request.draft_ids[max(0, end - request.num_tokens) :]
             while not self.blocks.allocate(request, end):
                 victim = self._preempt_last(plan)
                 if victim is request:
@@ -126,13 +135,13 @@ class Scheduler:
     def _end(self, request: EngineRequest, budget: int) -> int:
         """Return up to where a step may compute the request; without chunks, all of it or nothing."""
         start = request.num_computed_tokens
-        if self._config.may_chunk:
-            return min(request.num_tokens, start + min(budget, self._chunk_tokens))
-        return request.num_tokens if request.num_tokens - start <= budget else start
+        end = min(request.num_tokens + len(request.draft_ids), start + min(budget, self._chunk_tokens))
+        return end if self._config.may_chunk or end >= request.num_tokens else start
 
     def _preempt_last(self, plan: Plan) -> EngineRequest:
         victim = self.running.pop()
         self.blocks.free(victim)
+        victim.draft_ids.clear()
         self.waiting.push(victim)
         plan.preempted.append(victim)
         return victim

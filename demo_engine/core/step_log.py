@@ -8,6 +8,7 @@ from typing import NamedTuple
 COLUMNS = (
     "start_ns", "plan_ns", "forward_ns", "sample_ns", "emit_ns", "prefill_tokens", "cached_tokens", "decode_tokens",
     "running", "waiting", "kv_blocks_used", "weight_bytes", "kv_bytes", "flops", "mask_ns",
+    "draft_tokens", "accepted_tokens",
 )  # fmt: skip
 _WIDTH = len(COLUMNS)
 

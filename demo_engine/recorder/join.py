@@ -17,6 +17,8 @@ from traces.schema import ClockBlock, Request, Run, SpanRow, Steps, Tokens
 from traces.storage import canonical_json
 
 Phase = Literal["warmup", "measure"]
+_SPARSE = frozenset({"mask_ns", "draft_tokens", "accepted_tokens"})
+"""Columns of steps that are left out where they hold nothing but zeros."""
 _TYPE_INDEX = {span_type.name: index for index, span_type in enumerate(span_types(0))}
 
 
@@ -119,11 +121,10 @@ def _join_steps(parts: list[ServerSteps], names: dict[str, str], zero_ns: int) -
         return [part.columns[name][offset] for part, offset in rows.values()]
 
     rows = {number: rows[number] for number in numbers}
-    mask_ns = column("mask_ns")
+    columns = {name: column(name) for name in parts[0].columns if name != "start_ns"}
     return numbers[0], Steps(
         start_ns=[at - zero_ns for at in column("start_ns")],
-        **{name: column(name) for name in parts[0].columns if name not in ("start_ns", "mask_ns")},
-        mask_ns=mask_ns if any(mask_ns) else [],
+        **{name: [] if name in _SPARSE and not any(values) else values for name, values in columns.items()},
         request_ids=[[names.get(i, i) for i in part.request_ids[offset]] for part, offset in rows.values()],
         preempted_ids=[[names.get(i, i) for i in part.preempted_ids[offset]] for part, offset in rows.values()],
         kv_blocks_total=parts[0].kv_blocks_total,

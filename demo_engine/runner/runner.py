@@ -17,6 +17,7 @@ from demo_engine.runner.attention import KEY_TILE
 from demo_engine.runner.decoder import Batch, Decoder, Segment
 from demo_engine.runner.int8 import can_multiply_int8
 from demo_engine.runner.kv_cache import KVCache
+from demo_engine.runner.ngram import guess_next
 from demo_engine.runner.quantization import Quantization
 from demo_engine.runner.sampler import sample
 from demo_engine.runner.shape import ModelShape
@@ -36,6 +37,7 @@ class TorchRunner:
         self.shape = ModelShape.from_config(json.loads((folder / "config.json").read_text()))
         self.stop_token_ids = frozenset(self.shape.eos_token_ids)
         self._block_size = config.block_size
+        self._lookup = config.prompt_lookup_max, config.prompt_lookup_min
         self._synchronize = config.synchronize_steps and config.device == "cuda"
         self._quantization = _possible(config.quantization, self._device)
         self._decoder = Decoder(
@@ -56,11 +58,11 @@ class TorchRunner:
             segments.append(
                 Segment(len(token_ids), item.num_tokens, item.start, self._whole_tiles(request.block_ids, item.end))
             )
-            token_ids += request.token_ids(item.start, item.end)
+            token_ids += [*request.token_ids(item.start, item.end), *request.draft_ids]
             positions += range(item.start, item.end)
             slots += [request.block_ids[p // size] * size + p % size for p in range(item.start, item.end)]
             if item.samples:
-                sampled_rows.append(len(token_ids) - 1)
+                sampled_rows += range(len(token_ids) - 1 - len(request.draft_ids), len(token_ids))
         return Batch(
             self._tensor(token_ids), self._tensor(positions), self._tensor(slots), segments, self._tensor(sampled_rows)
         )
@@ -72,9 +74,15 @@ class TorchRunner:
             torch.cuda.synchronize()
         return logits
 
+    def propose(self, request: EngineRequest, limit: int) -> list[int]:
+        """Guess what follows from what stands before; no more than can be put out beside the token that is certain."""
+        limit = min(limit, request.sampling.max_tokens - len(request.output_ids) - 1)
+        known = [*request.prompt_ids, *request.output_ids]
+        return guess_next(known, limit, *self._lookup) if limit > 0 else []
+
     @torch.inference_mode()
-    def sample(self, logits: Tensor, requests: Sequence[EngineRequest]) -> list[Sampled | None]:
-        """Choose the next token of each request."""
+    def sample(self, logits: Tensor, requests: Sequence[EngineRequest]) -> list[list[Sampled]]:
+        """Choose the next tokens of each request."""
         return sample(logits, requests) if requests else []
 
     def erase(self, block_ids: Sequence[int]) -> None:

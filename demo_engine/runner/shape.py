@@ -97,7 +97,7 @@ class ModelShape:
         position p attends to p + 1 keys; each product of two numbers counts as two operations.
         """
         num_tokens = sum(item.num_tokens for item in items)
-        num_sampled = sum(item.samples for item in items)
+        num_sampled = sum(1 + len(item.request.draft_ids) for item in items if item.samples)
         num_pairs = sum(item.num_tokens * (item.start + item.end + 1) // 2 for item in items)
         layer_weights = self.num_layers * self.num_layer_weights
         head_weights = self.num_head_weights if num_sampled else 0

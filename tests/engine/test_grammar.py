@@ -76,7 +76,7 @@ def write(grammars, schema, sampling: SamplingParams) -> list[int]:
     compiled = grammars.compile(json.dumps(schema))
     request = EngineRequest("r", (1,), sampling, grammar=compiled.grammar)
     for step in range(200):
-        (chosen,) = sample(logits_for(sampling.seed * 1000 + step), [request])
+        ((chosen,),) = sample(logits_for(sampling.seed * 1000 + step), [request])
         request.output_ids.append(chosen.token_id)
         if chosen.is_complete or chosen.token_id == STOP_ID:
             return request.output_ids
@@ -109,7 +109,7 @@ def test_a_mask_leaves_the_neighbours_to_the_bit(grammars):
     masked = EngineRequest("b", (1,), sampling, grammar=grammars.compile(json.dumps(PERSON)).grammar)
     together = sample(logits, [plain[0], masked, plain[2]])
     assert (together[0], together[2]) == (alone[0], alone[2])
-    assert together[1].token_id != alone[1].token_id
+    assert together[1][0].token_id != alone[1][0].token_id
     assert torch.equal(logits, before)
 
 
@@ -119,7 +119,7 @@ def test_log_probabilities_stay_the_models_own(grammars):
         "r", (1,), SamplingParams(9, logprobs=2), grammar=grammars.compile(json.dumps(PERSON)).grammar
     )
     logits = logits_for(2)
-    (chosen,) = sample(logits, [request])
+    ((chosen,),) = sample(logits, [request])
     own = torch.log_softmax(logits[0].double(), -1)
     assert chosen.logprobs.chosen == own[chosen.token_id]
     assert [token_id for token_id, _ in chosen.logprobs.top] == own.topk(2).indices.tolist()

@@ -60,7 +60,7 @@ def test_the_stop_token_ends_a_request_unless_it_is_ignored():
     """A stop token finishes with ``stop``; with ``ignore_eos`` the request runs to its length."""
     for ignore_eos, reason in ((False, "stop"), (True, "length")):
         loop, output = make_loop(EngineConfig())
-        loop._runner.sample = lambda logits, requests: [Sampled(STOP_ID)] * len(requests)
+        loop._runner.sample = lambda logits, requests: [[Sampled(STOP_ID)]] * len(requests)
         loop.submit(EngineRequest("r", (1, 2), SamplingParams(3, ignore_eos=ignore_eos)))
         while loop.has_work:
             loop.step()
@@ -237,13 +237,13 @@ class CountedGrammar:
 def sample_with_grammars(logits, requests):
     """Choose as the fake model does, and ask each grammar as the real sampler would."""
     chosen = []
-    for token, request in zip(logits, requests, strict=True):
+    for (token,), request in zip(logits, requests, strict=True):
         if request.grammar is None:
-            chosen.append(Sampled(token))
+            chosen.append([Sampled(token)])
         elif request.grammar.mask(token) is None:
-            chosen.append(None)
+            chosen.append([])
         else:
-            chosen.append(Sampled(token, is_complete=request.grammar.accept(token), mask_ns=70))
+            chosen.append([Sampled(token, is_complete=request.grammar.accept(token), mask_ns=70)])
     return chosen
 
 

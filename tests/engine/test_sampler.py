@@ -15,8 +15,8 @@ from demo_engine.runner import sampler  # noqa: E402
 
 
 def sample(logits, requests) -> list[int | None]:
-    """Return the token ids alone."""
-    return [None if chosen is None else chosen.token_id for chosen in sampler.sample(logits, requests)]
+    """Return the token ids alone, of requests without guesses."""
+    return [chosen[0].token_id if chosen else None for chosen in sampler.sample(logits, requests)]
 
 
 def request(seed: int, temperature: float = 1.0, num_output: int = 0) -> EngineRequest:
@@ -149,12 +149,12 @@ def test_penalties_leave_the_models_logits_alone():
 def test_log_probabilities_are_the_models_own():
     """Chosen and top tokens carry log softmax of the raw logits, whatever penalties and temperature say."""
     params = SamplingParams(9, 0.7, seed=1, logprobs=3, presence_penalty=2.0, top_k=2)
-    (chosen,) = sampler.sample(LOGITS[None], [EngineRequest("r", (1,), params, [0])])
+    ((chosen,),) = sampler.sample(LOGITS[None], [EngineRequest("r", (1,), params, [0])])
     expected = torch.log_softmax(LOGITS.double(), -1)
     assert chosen.logprobs.chosen == float(expected[chosen.token_id])
     assert [token for token, _ in chosen.logprobs.top] == [0, 1, 2]
     assert [value for _, value in chosen.logprobs.top] == expected[:3].tolist()
-    (plain,) = sampler.sample(LOGITS[None], [request(1)])
+    ((plain,),) = sampler.sample(LOGITS[None], [request(1)])
     assert plain.logprobs is None
 
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.loop import EngineLoop
 from demo_engine.core.request import EngineRequest, SamplingParams
-from engine_fakes import Collector, CountingRunner, FakeClock, expected_tokens
+from engine_fakes import Collector, CountingRunner, FakeClock, expected_tokens, half_right
 
 BLOCK_SIZE = 4
 CONFIGS = st.builds(
@@ -26,6 +26,7 @@ CONFIGS = st.builds(
     long_prefill_token_threshold=st.integers(0, 5),
     use_kv_cache=st.sampled_from([True, True, True, False]),
     enable_prefix_caching=st.sampled_from([True, True, False]),
+    num_speculative_tokens=st.sampled_from([0, 0, 1, 5]),
 )
 
 
@@ -38,7 +39,8 @@ def make_prompt(family: int, length: int, suffix: int) -> tuple[int, ...]:
 class EngineMachine(RuleBasedStateMachine):
     """Requests that begin alike come, run, are cancelled and fail, between steps and in the midst of them.
 
-    Small pools force preemptions, small budgets force chunks, families of prompts make prefix hits.
+    Small pools force preemptions, small budgets force chunks, families of prompts make prefix hits; some engines
+    guess, rightly and wrongly.
     """
 
     @initialize(config=CONFIGS)
@@ -46,6 +48,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.config = config
         self.output = Collector()
         self.runner = CountingRunner(BLOCK_SIZE)
+        self.runner.proposals = half_right
         self.loop = EngineLoop(config, self.runner, self.output, FakeClock(), self.poll)
         self.wanted: dict[str, list[int]] = {}
         self.cancelled: set[str] = set()
@@ -107,7 +110,10 @@ class EngineMachine(RuleBasedStateMachine):
         scheduler.blocks.check_integrity(scheduler)
         assert len(scheduler.running) <= self.config.max_num_seqs
         assert scheduler.running == sorted(scheduler.running, key=lambda request: request.rank)
-        assert all(request.block_ids == [] and request.num_computed_tokens == 0 for request in scheduler.waiting)
+        assert all(
+            request.block_ids == [] and request.draft_ids == [] and request.num_computed_tokens == 0
+            for request in scheduler.waiting
+        )
 
     @invariant()
     def nothing_is_lost(self):
@@ -139,13 +145,15 @@ TestEngineMachine.settings = settings(max_examples=100, stateful_step_count=30, 
 
 
 def test_a_long_random_run_meets_every_event_and_keeps_every_token_right():
-    """1,500 steps under pressure with hits, preemptions, cancels and failures: all seen, and no token is wrong."""
+    """1,500 steps under pressure with hits, guesses, preemptions, cancels, failures: all seen, no token wrong."""
     chance = random.Random(5)  # noqa: S311 (a schedule, not a secret)
     config = EngineConfig(
         block_size=BLOCK_SIZE, num_kv_blocks=14, max_num_seqs=5, max_num_batched_tokens=24,
         long_prefill_token_threshold=7, enable_prefix_caching=True, scheduling_policy="priority",
+        num_speculative_tokens=3,
     )  # fmt: skip
     output, runner = Collector(), CountingRunner(BLOCK_SIZE)
+    runner.proposals = half_right
     loop = EngineLoop(config, runner, output, FakeClock())
     wanted: dict[str, list[int]] = {}
     cancelled: set[str] = set()
@@ -167,6 +175,8 @@ def test_a_long_random_run_meets_every_event_and_keeps_every_token_right():
     first, last = loop.log.oldest(), loop.log.num_steps - 1
     assert sum(loop.log.columns(first, last)["cached_tokens"]) > 500
     assert sum(map(len, loop.log.ids(first, last)[1])) > 50
+    columns = loop.log.columns(first, last)
+    assert sum(columns["draft_tokens"]) > sum(columns["accepted_tokens"]) + 500 > 1000
     assert len(cancelled) > 10
     assert len(output.failed_ids) > 5
     for name in set(wanted) - cancelled - runner.failing_ids:

@@ -34,6 +34,7 @@ class CountingRunner:
     def __init__(self, block_size: int, clock: FakeClock | None = None, num_layers: int = 2) -> None:
         self.slots: dict[tuple[int, int], int] = {}
         self.failing_ids: set[str] = set()
+        self.proposals: Callable[[EngineRequest, int], list[int]] = lambda request, limit: []
         self.erased_ids: list[int] = []
         self._tables: dict[EngineRequest, list[int]] = {}
         self._block_size = block_size
@@ -45,23 +46,39 @@ class CountingRunner:
         self._tables = {item.request: list(item.request.block_ids) for item in items}
         return items
 
-    def forward(self, batch: Sequence[Scheduled], beat: Callable[[], None]) -> list[int]:
-        """Write the new tokens and return each sampling request's next token."""
+    def forward(self, batch: Sequence[Scheduled], beat: Callable[[], None]) -> list[list[int]]:
+        """Write the new tokens and return what follows the last known one of each request, and each guess."""
         for _ in range(self._num_layers):
             beat()
         for item in batch:
-            for position, token in enumerate(item.request.token_ids(item.start, item.end), item.start):
+            known = item.request.token_ids(item.start, item.end)
+            for position, token in enumerate([*known, *item.request.draft_ids], item.start):
                 self.slots[self._slot(item.request, position)] = token
         if self._clock is not None:
             self._clock.now_ns += 1_000_000
-        return [self._next(item.request, item.end) for item in batch if item.samples]
-
-    def sample(self, logits: list[int], requests: Sequence[EngineRequest]) -> list[Sampled | None]:
-        """Return what ``forward`` computed; none for a request that is to fail."""
         return [
-            None if request.id in self.failing_ids else Sampled(token)
-            for token, request in zip(logits, requests, strict=True)
+            [self._next(item.request, end) for end in range(item.end - len(item.request.draft_ids), item.end + 1)]
+            for item in batch
+            if item.samples
         ]
+
+    def propose(self, request: EngineRequest, limit: int) -> list[int]:
+        """Guess what the test wants, up to the last token that the request may have."""
+        return self.proposals(request, limit)[: max(0, request.sampling.max_tokens - len(request.output_ids) - 1)]
+
+    def sample(self, logits: list[list[int]], requests: Sequence[EngineRequest]) -> list[list[Sampled]]:
+        """Return what ``forward`` computed as far as the guesses were right; none for a request that is to fail."""
+        return [
+            [] if request.id in self.failing_ids else [Sampled(token) for token in self._right(tokens, request)]
+            for tokens, request in zip(logits, requests, strict=True)
+        ]
+
+    @staticmethod
+    def _right(tokens: list[int], request: EngineRequest) -> list[int]:
+        num_right = 0
+        while tokens[num_right : num_right + 1] == request.draft_ids[num_right : num_right + 1] != []:
+            num_right += 1
+        return tokens[: num_right + 1]
 
     def erase(self, block_ids: Sequence[int]) -> None:
         """Keep which blocks were erased."""
@@ -90,6 +107,13 @@ def expected_tokens(prompt: tuple[int, ...], count: int) -> list[int]:
     for _ in range(count):
         context.append(next_token(context))
     return context[len(prompt) :]
+
+
+def half_right(request: EngineRequest, limit: int) -> list[int]:
+    """Guess what the fake model will say, and be wrong from somewhere on, or nowhere, as the tokens so far decide."""
+    known = (*request.prompt_ids, *request.output_ids)
+    num_right = hash(known) % (limit + 1)
+    return [*expected_tokens(known, num_right), *([-1] * (limit - num_right))]
 
 
 class Collector:
@@ -122,4 +146,13 @@ class Collector:
         (self.refused_ids if is_refusal else self.failed_ids).append(request_id)
 
 
-__all__ = ["STOP_ID", "Collector", "CountingRunner", "FakeClock", "StepAbortedError", "expected_tokens", "next_token"]
+__all__ = [
+    "STOP_ID",
+    "Collector",
+    "CountingRunner",
+    "FakeClock",
+    "StepAbortedError",
+    "expected_tokens",
+    "half_right",
+    "next_token",
+]
