@@ -6,11 +6,15 @@ from collections.abc import Iterator
 
 from traces import Experiment
 from traces.outcomes import CLAIMS, outcomes
-from traces.outcomes.wording import outcome_line
+from traces.outcomes.foretold import foretold
+from traces.outcomes.wording import foretold_line, outcome_line
 
 
 def outcome_lines(experiment: Experiment) -> Iterator[str]:
-    """Yield a line for each claim that the experiment answers, and one for what failed."""
+    """Yield a line for the prediction, one for each claim that the experiment answers, and one for what failed."""
+    arms = foretold(experiment)
+    if arms:
+        yield foretold_line(arms)
     for outcome in outcomes(experiment, CLAIMS.get(experiment.id, [])):
         yield outcome_line(outcome)
     requests = [request for arm in experiment.arms for run in arm.runs for request in run.requests]

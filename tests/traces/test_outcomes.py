@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from trace_factory import make_experiment, make_run
 from traces import TraceError
 from traces.outcomes import CLAIMS, METRICS, Claim, Metric, Outcome, outcomes
 from traces.outcomes.agreement import Agreement
-from traces.outcomes.wording import outcome_line
+from traces.outcomes.foretold import foretold
+from traces.outcomes.wording import foretold_line, outcome_line
 from traces.schema import Arm, Exemplar, Experiment, Run
 
 _VALUES: dict[int, float] = {}
@@ -117,3 +119,27 @@ def test_every_optimization_shows_what_it_costs():
     for experiment_id, claims in CLAIMS.items():
         roles = {claim.role for claim in claims}
         assert "gain" not in roles or "cost" in roles, experiment_id
+
+
+def foretold_experiment(predicted_ns: dict[str, int]) -> Experiment:
+    """Return the hand-made experiment, whose arm A takes about 2.35 s, with a prediction for each of these arms."""
+    made = make_experiment(*[make_run() for _ in range(3)])
+    prediction = msgspec.structs.replace(made.prediction, metric="e2e", by_arm_ns=predicted_ns)
+    return msgspec.structs.replace(made, prediction=prediction)
+
+
+@pytest.mark.parametrize(("predicted_s", "is_hit"), [(2.3, True), (1.0, False), (4.0, False)])
+def test_a_prediction_stands_beside_what_came(predicted_s, is_hit):
+    """It hits within a quarter, and says by how much it missed otherwise."""
+    (arm,) = foretold(foretold_experiment({"A": round(predicted_s * 1e9)}))
+    assert (arm.arm, arm.num_events, arm.is_hit) == ("A", 3, is_hit)
+    assert arm.ratio == pytest.approx(arm.measured_ns / 1e9 / predicted_s)
+    assert f"({arm.ratio:.2f}×, {'hit' if is_hit else 'missed'})" in foretold_line([arm])
+
+
+def test_what_was_not_predicted_is_not_compared():
+    """An arm without a value, and a metric that nobody knows, are left out."""
+    assert foretold(foretold_experiment({"B": 1})) == []
+    unknown = foretold_experiment({"A": 1})
+    prediction = msgspec.structs.replace(unknown.prediction, metric="happiness")
+    assert foretold(msgspec.structs.replace(unknown, prediction=prediction)) == []

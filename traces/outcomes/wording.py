@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from traces.outcomes.claim import Outcome
+from traces.outcomes.foretold import Foretold
 from traces.wording import total
 
 _SHORT = {"e2e": "E2E", "ttft": "TTFT", "tpot": "time per token"}
@@ -23,6 +26,16 @@ def outcome_line(outcome: Outcome) -> str:
         f"{claim.second} {value_words(outcome.second, unit)} (n={outcome.num_second}), "
         f"expected {claim.expected}: {outcome.verdict}{unsteady}"
     )
+
+
+def foretold_line(arms: Sequence[Foretold]) -> str:
+    """Return one line: what was predicted for each arm before the first run, what came, and whether that is a hit."""
+    each = [
+        f"{one.arm} {total(one.predicted_ns)}, measured {total(one.measured_ns)} "
+        f"({one.ratio:.2f}×, {'hit' if one.is_hit else 'missed'})"
+        for one in arms
+    ]
+    return f"predicted {metric_words(arms[0].metric)}: {'; '.join(each)}"
 
 
 def value_words(value: float, unit: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -11,7 +12,8 @@ from spanreel import paths
 from traces import load_set
 from traces.outcomes import CLAIMS, Outcome, outcomes
 from traces.outcomes.agreement import Agreement, agreements
-from traces.outcomes.wording import outcome_line
+from traces.outcomes.foretold import foretold
+from traces.outcomes.wording import foretold_line, outcome_line
 
 
 @click.command("claims")
@@ -30,10 +32,18 @@ def show_claims(name: str | None, other: str | None, as_json: bool) -> None:
     }
     if as_json:
         rows = [_row(experiment_id, outcome) for experiment_id, each in found.items() for outcome in each]
-        click.echo(json.dumps({"set": trace_set.name, "claims": rows, "ok": True}))
+        guesses = [
+            {"experiment": experiment.id, "hit": arm.is_hit, "ratio": arm.ratio} | asdict(arm)
+            for experiment in trace_set.experiments.values()
+            for arm in foretold(experiment)
+        ]
+        click.echo(json.dumps({"set": trace_set.name, "claims": rows, "predictions": guesses, "ok": True}))
         return
     for experiment in trace_set.experiments.values():
         click.echo(f"{experiment.id} {experiment.name}: {experiment.question}")
+        arms = foretold(experiment)
+        if arms:
+            click.echo(f"  {foretold_line(arms)}")
         for outcome in found[experiment.id]:
             click.echo(f"  {outcome_line(outcome)}")
 
