@@ -213,7 +213,7 @@ class Generation:
         self.tokens.sample_ns.append(step.sampled_ns)
         self.tokens.detok_ns.append(ready_ns)
         self._show(len(text), ready_ns, is_last=finish_reason is not None)
-        spans = (_span("token", step.sampled_ns, ready_ns),)
+        spans: tuple[ServerSpan, ...] = (_span("token", step.sampled_ns, ready_ns),)
         if is_first:
             spans = (_span("prefill", self._prefill_start_ns, step.forwarded_ns), *spans)
         elif is_new_step:  # one step may have given several tokens
