@@ -20,7 +20,7 @@ from demo_engine.bench.sides import RunningSide, running_side
 
 NUM_ROUNDS, NUM_QUICK_ROUNDS = 9, 3
 NUM_TOKENS = 12
-BATCH = 8
+BATCH, INT8_BATCH = 8, 16
 THREADS = (1, 2)
 CONTEXTS = (128, 512, 1024, 1536)
 REPEATS = 2
@@ -73,12 +73,15 @@ def bench_engine(model: str, quick: bool, say: Callable[[str], None]) -> list[Fi
     with contextlib.ExitStack() as stack:
         ours = Side("engine", model)
         sides = {"fp32_fast_single": msgspec.structs.replace(ours, batch_invariant=False), "fp32_single": ours}
+        sides["int8_single"] = msgspec.structs.replace(ours, quantization="int8")
+        sides["int8_fast_single"] = msgspec.structs.replace(ours, quantization="int8_rows")
         sides["transformers"] = Side("transformers", model)
         if importlib.util.find_spec("llama_cpp"):
             sides[LLAMA_CPP] = Side("llama-cpp", model)
         say("loading the models")
         arms = {name: Arm(stack.enter_context(running_side(side))) for name, side in sides.items()}
         arms[f"fp32_batch{BATCH}"] = replace(arms["fp32_single"], num_requests=BATCH)
+        arms[f"int8_batch{INT8_BATCH}"] = replace(arms["int8_single"], num_requests=INT8_BATCH)
         best = {name: best_of(runs) for name, runs in measure(arms, num_rounds, say).items()}
         say("contexts")
         slopes = _context_slopes(arms["fp32_single"].side, num_rounds)
@@ -115,11 +118,16 @@ def speed_figures(best: dict[str, Best]) -> list[Figure]:
         f"and attention, {_threads(best['transformers'])}"
     )
     single = f"this engine, one request, {_threads(best['fp32_single'])}"
+    int8 = f"{single}, float32; ours with activations in two 7-bit parts"
+    int8_fast = f"{single}, float32; ours with activations in 7 bits, which fails the test of its text"
     llama_cpp = "llama-cpp-python is not installed"
     return [
         *_compared("fp32_fast_single", best, "transformers", generate, 1.5),
         *_compared("fp32_single", best, "transformers", generate, 1.1),
         *_compared(f"fp32_batch{BATCH}", best, "fp32_single", single, 4),
+        *_compared("int8_single", best, "fp32_single", int8, 1.1),
+        *_compared("int8_fast_single", best, "fp32_single", int8_fast, 1.7),
+        *_compared(f"int8_batch{INT8_BATCH}", best, "fp32_single", int8, 6),
         *(
             _compared(LLAMA_CPP, best, "transformers", generate)
             if LLAMA_CPP in best

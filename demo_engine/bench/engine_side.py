@@ -35,7 +35,9 @@ class EngineSide:
     """The engine with the model loaded."""
 
     def __init__(self, side: Side) -> None:
-        self._config = EngineConfig(device=side.device, batch_invariant=side.batch_invariant, max_num_seqs=64)
+        self._config = EngineConfig(
+            device=side.device, batch_invariant=side.batch_invariant, quantization=side.quantization, max_num_seqs=64
+        )
         self._runner = TorchRunner(Path(side.model), self._config)
         self._context: EngineRequest | None = None
 

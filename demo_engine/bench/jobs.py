@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from demo_engine.runner.quantization import Quantization
+
 Kind = Literal["engine", "transformers", "llama-cpp"]
 PROMPT_TOKENS = 32
 """Of each request of a ``DecodeJob``."""
@@ -20,6 +22,7 @@ class Side(msgspec.Struct, frozen=True):
     """A model's folder."""
     device: Literal["cpu", "cuda"] = "cpu"
     batch_invariant: bool = True
+    quantization: Quantization = "none"
 
 
 class DecodeJob(msgspec.Struct, frozen=True, tag=True):

@@ -12,6 +12,7 @@ from demo_engine.bench.jobs import Spent
 
 NAMES = [
     "fp32_fast_single", "fp32_fast_single_cpu", "fp32_single", "fp32_single_cpu", "fp32_batch8", "fp32_batch8_cpu",
+    "int8_single", "int8_single_cpu", "int8_fast_single", "int8_fast_single_cpu", "int8_batch16", "int8_batch16_cpu",
     "llama_cpp_single", "context_slope", "sched_us_64", "sched_waiting_100", "sched_waiting_10000",
 ]  # fmt: skip
 
@@ -34,11 +35,15 @@ class ScriptedSide:
 
 @pytest.fixture
 def scripted(monkeypatch):
-    """Replace the processes by scripted sides; return their ms a step, by kind and mode."""
-    step_ms = {("engine", False): 60, ("engine", True): 80, ("transformers", True): 100}
+    """Replace the processes by scripted sides; return their ms a step, by kind, mode and arithmetic."""
+    step_ms = {
+        ("engine", False, "none"): 60, ("engine", True, "none"): 80, ("engine", True, "int8"): 50,
+        ("engine", True, "int8_rows"): 40, ("transformers", True, "none"): 100,
+    }  # fmt: skip
 
     def running_side(side):
-        return contextlib.nullcontext(ScriptedSide(side.kind, step_ms[side.kind, side.batch_invariant]))
+        mode = side.kind, side.batch_invariant, side.quantization
+        return contextlib.nullcontext(ScriptedSide(side.kind, step_ms[mode]))
 
     monkeypatch.setattr(engine, "running_side", running_side)
     monkeypatch.setattr(engine, "serving_figures", lambda *_: [])  # tests/engine/test_bench_serving.py
@@ -77,6 +82,9 @@ def test_every_figure_is_there_with_the_ratio_of_its_own_pair(scripted):
     assert figures["fp32_single"].ratio == pytest.approx(100 / 80)
     assert figures["fp32_single"].value == pytest.approx(1000 / 80 / 0.75)
     assert figures["fp32_batch8"].ratio == pytest.approx(8)
+    assert figures["int8_single"].ratio == pytest.approx(80 / 50)
+    assert figures["int8_fast_single"].ratio == pytest.approx(80 / 40)
+    assert figures["int8_batch16"].ratio == pytest.approx(16 * 80 / 50)
     assert figures["fp32_batch8"].baseline_value == figures["fp32_single"].value
     assert figures["fp32_single_cpu"].value == pytest.approx(2 * 80 * 0.75)
     assert figures["context_slope"].value == pytest.approx(10)
@@ -84,7 +92,8 @@ def test_every_figure_is_there_with_the_ratio_of_its_own_pair(scripted):
     for name in ("fp32_fast_single", "fp32_single"):
         assert all(word in figures[name].baseline for word in ("transformers 5.", "torch 2.", "float32", "2 threads"))
     assert {name: figures[name].record()["target"] for name in NAMES if figures[name].target} == {
-        "fp32_fast_single": 1.5, "fp32_single": 1.1, "fp32_batch8": 4, "context_slope": 12,
+        "fp32_fast_single": 1.5, "fp32_single": 1.1, "fp32_batch8": 4, "int8_single": 1.1, "int8_fast_single": 1.7,
+        "int8_batch16": 6, "context_slope": 12,
         "sched_us_64": 150, "sched_waiting_10000": 1.5,
     }  # fmt: skip
 
@@ -92,7 +101,7 @@ def test_every_figure_is_there_with_the_ratio_of_its_own_pair(scripted):
 def test_a_planted_slowdown_is_a_missed_target_that_stays_in_the_list(scripted):
     """An engine that decodes 37 % slower misses its target, and every figure is still printed."""
     assert figures_by_name()["fp32_single"].is_met is True
-    scripted["engine", True] *= 1.37
+    scripted["engine", True, "none"] *= 1.37
     figures = figures_by_name()
     assert list(figures) == NAMES
     assert figures["fp32_single"].is_met is False
