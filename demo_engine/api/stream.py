@@ -38,12 +38,12 @@ async def stream_reply(
     """
     live = _LiveSpans(generation, request.headers.get(SPANS_HEADER) == "live")
     response = web.StreamResponse(headers=_HEADERS | {"X-Request-Id": generation.id} | live.headers())
-    await response.prepare(request)
     frames = TokenFrames(generation.replica.config.tokens_per_frame)
     opening = reply.opening()
     num_events = len(opening)
-    await response.write(live.lines(tuple(generation.stages.spans)) + b"".join(map(sse, opening)))
     try:
+        await response.prepare(request)
+        await response.write(live.lines(tuple(generation.stages.spans)) + b"".join(map(sse, opening)))
         async for delta in deltas:
             chunks = [live.lines(delta.spans)]
             frame = frames.push(delta)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import signal
 import time
 from collections import Counter
+from functools import partial
 
 from demo_engine.faults.asking import Reply, ask, completion
 from demo_engine.faults.findings import Findings, counted
-from demo_engine.faults.subject import Subject, subject
+from demo_engine.faults.subject import Subject, subject, until
 
-NUM_STREAMS = 6
+NUM_ENGINES, NUM_STREAMS = 2, 6
 STREAM_TOKENS = 100
 MOST_WAIT_S = 0.2
 NOTICED_MS = 1500
@@ -41,7 +43,7 @@ async def lost(model: str, size: int) -> Findings:
             streams = await _streams(server)
             await asyncio.sleep(choose.uniform(0, MOST_WAIT_S))
             os.kill(server.engine_pids()[0], signal.SIGKILL)
-            noticed_ms = await server.becomes_ready(False)
+            noticed_ms = await until(server.is_not_ready)
             endings.update(await _endings(streams))
             refused = await ask(server, completion(server, 1))
             findings.require(refused.ending == "refused", f"a request without an engine: {refused.ending}")
@@ -65,12 +67,12 @@ async def standing_still(model: str, size: int) -> Findings:
             os.kill(engine, signal.SIGSTOP)
             start_s = time.perf_counter()
             try:
-                noticed_ms = await server.becomes_ready(False)
+                noticed_ms = await until(server.is_not_ready)
                 await asyncio.sleep(max(0.0, STANDSTILL_S - (time.perf_counter() - start_s)))
             finally:
                 os.kill(engine, signal.SIGCONT)
             endings.update(await _endings(streams))
-            await server.becomes_ready()
+            await until(server.is_ready)
             findings.within("until not ready", noticed_ms, NOTICED_MS)
         findings.seen = f"streams: {counted(endings)}"
         findings.require(set(endings) == {"finished"}, "a stream was lost")
@@ -82,7 +84,7 @@ async def _harm_one_of_two(model: str, size: int, number: int) -> Findings:
     findings = Findings()
     endings: Counter[str] = Counter()
     choose = random.Random(size)  # noqa: S311 (no secret)
-    async with subject(model, "--replicas=2") as server:
+    async with subject(model, f"--replicas={NUM_ENGINES}") as server:
         for _ in range(size):
             streams = await _streams(server)
             await asyncio.sleep(choose.uniform(0, MOST_WAIT_S))
@@ -90,8 +92,7 @@ async def _harm_one_of_two(model: str, size: int, number: int) -> Findings:
             os.kill(victim, number)
             endings.update(await _endings(streams))
             findings.require(await server.is_ready(), "not ready although another engine lives")
-            while victim in server.engine_pids() or await server.metric("spanreel_ready") < 2:
-                await asyncio.sleep(0.05)
+            findings.require(await until(partial(_is_replaced, server, victim)) < math.inf, "it was not replaced")
         findings.seen = f"streams: {counted(endings)}; {size} engines replaced"
         findings.require(set(endings) <= {"finished", "error"}, "a stream ended without a terminal event, or with two")
         findings.require(endings["finished"] > 0, "the other engine's streams were lost too")
@@ -102,9 +103,16 @@ async def _harm_one_of_two(model: str, size: int, number: int) -> Findings:
 async def _streams(server: Subject) -> list[asyncio.Task[Reply]]:
     """Start streams and wait until the server has them."""
     streams = [asyncio.create_task(ask(server, completion(server, STREAM_TOKENS))) for _ in range(NUM_STREAMS)]
-    while not await server.metric("spanreel_running"):
-        await asyncio.sleep(0.01)
+    await until(partial(_runs, server))
     return streams
+
+
+async def _runs(server: Subject) -> bool:
+    return await server.metric("spanreel_running") > 0
+
+
+async def _is_replaced(server: Subject, victim: int) -> bool:
+    return victim not in server.engine_pids() and await server.metric("spanreel_ready") == NUM_ENGINES
 
 
 async def _endings(streams: list[asyncio.Task[Reply]]) -> list[str]:

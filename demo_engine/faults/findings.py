@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -28,8 +29,10 @@ class Findings:
             self.broken.append(otherwise)
 
     def within(self, what: str, measured_ms: float, most_ms: float) -> None:
-        """Note a time that is longer than it should be."""
-        if measured_ms > most_ms:
+        """Note a time that is longer than it should be; an infinite one is a broken promise."""
+        if math.isinf(measured_ms):
+            self.broken.append(f"{what}: for ever")
+        elif measured_ms > most_ms:
             self.late.append(f"{what} {measured_ms:.0f} ms, more than {most_ms:.0f} ms")
 
 

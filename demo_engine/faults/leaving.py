@@ -16,7 +16,7 @@ from demo_engine.api.connection import READ_DEADLINE_S
 from demo_engine.experiments.processes import Server, running_edge
 from demo_engine.faults.asking import COMPLETIONS, ENDLESS, ask, completion
 from demo_engine.faults.findings import Findings
-from demo_engine.faults.subject import PATIENCE_S, Subject, subject
+from demo_engine.faults.subject import Subject, subject, until
 from demo_engine.network.config import EdgeConfig
 
 AT_ONCE = 12
@@ -53,7 +53,7 @@ async def not_reading(model: str, size: int) -> Findings:
             body = completion(server, UNREAD_TOKENS, logprobs=LOGPROBS)
             silent = [held.enter_context(_silent_client(server, body)) for _ in range(size)]
             neighbour = await ask(server, completion(server, NEIGHBOUR_TOKENS))
-            await server.becomes_idle()
+            await until(server.is_idle)
             await asyncio.sleep(READ_DEADLINE_S + 1)
             num_cut = sum([await asyncio.to_thread(_was_cut_off, connection) for connection in silent])
         again = await asyncio.gather(*(ask(server, completion(server, 4)) for _ in range(size + 1)))
@@ -75,7 +75,7 @@ async def _leave(server: Subject, size: int, host: str) -> Findings:
         for _ in range(size):
             group.create_task(_leave_once(server, host, choose, turns))
     ending = (await neighbour).ending
-    idle_ms = await server.becomes_idle()
+    idle_ms = await until(server.is_idle)
     num_cancelled = await server.metric("spanreel_requests_total", 'finish_reason="cancelled"')
     findings.seen = f"neighbour {ending}; {num_cancelled:.0f} cancelled; all free after {idle_ms:.0f} ms"
     findings.require(ending == "finished", f"a neighbour: {ending}")
@@ -115,11 +115,15 @@ def _silent_client(server: Subject, body: dict[str, Any]) -> Iterator[socket.soc
 
 def _was_cut_off(connection: socket.socket) -> bool:
     """Read what there is, and tell whether it ends before the reply does."""
-    connection.settimeout(PATIENCE_S)
+    connection.settimeout(READ_DEADLINE_S)
     data = b""
-    with contextlib.suppress(ConnectionError):
+    try:
         while piece := connection.recv(65_536):
             data += piece
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        pass
     return b"[DONE]" not in data
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from demo_engine.faults.asking import ENDLESS, ask, completion
 from demo_engine.faults.findings import Findings
-from demo_engine.faults.subject import Subject, subject
+from demo_engine.faults.subject import Subject, subject, until
 
 NUM_SHORT = 3
 SHORT_TOKENS = 24
@@ -37,7 +37,7 @@ async def draining(model: str, size: int) -> Findings:
             await asyncio.sleep(choose.uniform(0, MOST_WAIT_S))
             start_s = time.perf_counter()
             server.process.terminate()
-            await server.becomes_ready(False)
+            await until(server.is_not_ready)
             await _check_refusal(server, findings)
             server.check_health(findings)
             endings.update(reply.ending for reply in await asyncio.gather(*streams))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from demo_engine.faults.findings import Findings, percentile
 from demo_engine.faults.probes import Probes
 from demo_engine.weights import open_model
 
+SERVER_MODULE = "demo_engine"
 PATIENCE_S = 60.0
 """How long to wait for what must come."""
 HEALTH_P99_MS = 50
@@ -63,34 +65,26 @@ class Subject:
         )
 
     async def is_ready(self) -> bool:
-        """Tell what ``/readyz`` says."""
-        async with self.session.get(f"{self.url}/readyz", headers=self.headers) as response:
-            return response.status == 200
+        """Tell what ``/readyz`` says; a server that is gone is not ready."""
+        try:
+            async with self.session.get(f"{self.url}/readyz", headers=self.headers) as response:
+                return response.status == 200
+        except aiohttp.ClientError:
+            return False
 
-    async def becomes_ready(self, expected: bool = True) -> float:
-        """Wait until ``/readyz`` says so; return how long that took, in ms."""
-        start_s = time.perf_counter()
-        async with asyncio.timeout(PATIENCE_S):
-            while await self.is_ready() != expected:
-                await asyncio.sleep(_LOOK_S)
-        return (time.perf_counter() - start_s) * 1000
+    async def is_not_ready(self) -> bool:
+        """Tell the contrary."""
+        return not await self.is_ready()
 
-    async def becomes_idle(self) -> float:
-        """Wait until no request runs or waits and every block is free; return how long that took, in ms."""
-        start_s = time.perf_counter()
-        async with asyncio.timeout(PATIENCE_S):
-            for name in ("running", "waiting", "kv_blocks_used"):
-                while await self.metric(f"spanreel_{name}"):
-                    await asyncio.sleep(_LOOK_S)
-        return (time.perf_counter() - start_s) * 1000
+    async def is_idle(self) -> bool:
+        """Tell whether no request runs or waits and every block is free."""
+        return not sum([await self.metric(f"spanreel_{name}") for name in ("running", "waiting", "kv_blocks_used")])
 
     async def check_whole(self, findings: Findings) -> None:
         """Note what must hold after every fault: the same process, idle, all blocks free, health probes answered."""
         findings.require(self.process.returncode is None, "the server has ended")
-        try:
-            await self.becomes_idle()
-        except TimeoutError:
-            findings.broken.append("requests or blocks were left behind")
+        idle_ms = await until(self.is_idle)
+        findings.require(idle_ms < math.inf, "requests or blocks were left behind")
         findings.seen += f"; health p99 {self.check_health(findings):.0f} ms of {len(self.probes.times_ms)}"
 
     def check_health(self, findings: Findings) -> float:
@@ -107,6 +101,16 @@ class Subject:
         return await asyncio.wait_for(self.process.wait(), PATIENCE_S)
 
 
+async def until(holds: Callable[[], Awaitable[bool]]) -> float:
+    """Wait until something holds; return how long that took, in ms, infinite if it did not come in ``PATIENCE_S``."""
+    start_s = time.perf_counter()
+    while not await holds():
+        if time.perf_counter() - start_s > PATIENCE_S:
+            return math.inf
+        await asyncio.sleep(_LOOK_S)
+    return (time.perf_counter() - start_s) * 1000
+
+
 @contextlib.asynccontextmanager
 async def subject(model: str, *settings: str) -> AsyncIterator[Subject]:
     """Start a server and wait until it is ready; it is gone on leaving.
@@ -116,7 +120,7 @@ async def subject(model: str, *settings: str) -> AsyncIterator[Subject]:
     """
     token = secrets.token_urlsafe(32)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "demo_engine", "serve", "--model", model, *settings,
+        sys.executable, "-m", SERVER_MODULE, "serve", "--model", model, *settings,
         env=os.environ | {TOKEN_VARIABLE: token}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
