@@ -83,7 +83,7 @@ def test_all_steps_run_in_order_and_leave_their_results(run, folder, tmp_path):
         "model",
         "bench --device cuda --json parity",
         "- cuda",
-        "profile --device cuda --synchronize-steps --quick --anyway "
+        "profile --device cuda --synchronize-steps --only one-request --quick --anyway "
         f"--out {tmp_path}/results --set tiny-gpu-smollm2-135m",
         "bench --device cuda --json batches",
     ]
