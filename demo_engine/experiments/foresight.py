@@ -40,9 +40,9 @@ def foresee_ends_ns(context: Context, engine: EngineConfig, arrivals: Sequence[A
         items = scheduler.plan().items
         now_ns += context.step_ns([(item.start, item.num_tokens) for item in items])
         for item in items:
-            scheduler.computed(item)
             if item.samples:
                 item.request.output_ids.append(0)
+            scheduler.computed(item)
             if len(item.request.output_ids) == item.request.sampling.max_tokens:
                 scheduler.remove(item.request)
                 ends_ns[item.request.id] = now_ns - zero_ns
