@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from demo_engine.console import say
+from demo_engine.console import complain, say
 from demo_engine.errors import EngineError
 from demo_engine.flags import add_flags, given_settings, make_config, whole_number
 
@@ -24,10 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run: Callable[[argparse.Namespace], int] = options.run
         return run(options)
     except EngineError as error:
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted\n")
+        complain("interrupted")
         return 130
 
 

@@ -12,8 +12,10 @@ from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.core.config import EngineConfig
 from demo_engine.core.loop import StepCost
 from demo_engine.core.request import EngineRequest, SamplingParams, Scheduled
+from demo_engine.errors import UsageError
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.runner.shape import ModelShape
+from demo_engine.weights import ModelFolder
 
 OPS_PER_LAYER = 40
 """Small operations of a layer, counted once with torch's profiler."""
@@ -92,6 +94,20 @@ class Context:
             "op_overhead_ns": round(self.calibration.op_overhead_ns),
             "ops": self.shape.num_layers * OPS_PER_LAYER,
         }
+
+
+def make_context(folder: ModelFolder, calibration: Calibration, base: EngineConfig, *, quick: bool) -> Context:
+    """Return what plans for a model are made from.
+
+    Raises:
+        UsageError: The model's configuration or its tokenizer cannot be used.
+    """
+    file = folder.path / "tokenizer.json"
+    try:
+        tokenizer = PromptTokenizer(file)
+    except Exception as error:  # the tokenizers library raises nothing more special
+        raise UsageError(f"{file}: {error}; get the file again") from error
+    return Context(calibration, ModelShape.from_config(folder.config()), tokenizer, base, quick)
 
 
 def _scheduled(start: int, num_tokens: int) -> Scheduled:

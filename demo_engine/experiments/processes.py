@@ -99,7 +99,10 @@ class Client:
         line = self._process.stdout.readline()
         if not line:
             raise EngineError(f"the client ended during a run, with exit code {self._process.wait()}")
-        return msgspec.json.decode(line, type=RunResult)
+        try:
+            return msgspec.json.decode(line, type=RunResult)
+        except msgspec.DecodeError as error:
+            raise EngineError(f"the client ended in the middle of its result: {error}") from error
 
 
 @contextlib.contextmanager
@@ -143,7 +146,10 @@ def measure_calibration(num_threads: int, device: str) -> Calibration:
     """
     command = [sys.executable, "-m", "demo_engine.runner.calibrate", str(num_threads), device]
     environment = os.environ | EngineConfig(num_threads=num_threads).environment
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, text=True, check=False,
+        start_new_session=True,  # Ctrl-C is for this process, which then ends its child
+    )  # fmt: skip
     if done.returncode != 0:
         raise EngineError(f"the calibration ended with exit code {done.returncode}")
     return msgspec.json.decode(done.stdout, type=Calibration)
@@ -153,15 +159,18 @@ def measure_calibration(num_threads: int, device: str) -> Calibration:
 def _child(module_and_arguments: list[str], token: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", *module_and_arguments]
     environment = os.environ | {TOKEN_VARIABLE: token}
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-        start_new_session=True,  # Ctrl-C is for this process, which then stops its children in order
-    )
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+            start_new_session=True,  # Ctrl-C is for this process, which then stops its children in order
+        )
+    except OSError as error:
+        raise EngineError(f"{module_and_arguments[0]} could not be started: {error.strerror}") from error
     try:
         with process:
             try:

@@ -10,21 +10,22 @@ from typing import Any
 
 import msgspec
 
-from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
 from demo_engine.core.config import EngineConfig
 from demo_engine.errors import EngineError, EnvironmentLackError, UsageError
-from demo_engine.experiments.context import Context
+from demo_engine.experiments.context import Context, make_context
 from demo_engine.experiments.engines import Engines
 from demo_engine.experiments.harness import measure
+from demo_engine.experiments.place import held_place
 from demo_engine.experiments.processes import measure_calibration
 from demo_engine.experiments.recording import Recording
 from demo_engine.experiments.registry import Entry, select
 from demo_engine.experiments.report import outcome_lines
+from demo_engine.experiments.signals import ending_in_order
 from demo_engine.flags import make_config
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.fingerprint import make_fingerprint
-from demo_engine.recorder.host import busy_share, cpu_name, num_cores
+from demo_engine.recorder.host import busy_share, cpu_model, cpu_name, num_cores
 from demo_engine.recorder.source import source_state
 from demo_engine.runner.quantization import DTYPES
 from demo_engine.runner.shape import ModelShape
@@ -54,36 +55,52 @@ def profile(options: ProfileOptions) -> int:
     """Measure this machine and write a trace set; returns the exit code: 1 if an experiment failed.
 
     Raises:
-        UsageError: There is no such experiment, or the set cannot be written there.
-        EnvironmentLackError: The machine is busy, or the model is missing.
+        UsageError: There is no such experiment, the model cannot be used, or the set cannot be written there.
+        EnvironmentLackError: The machine is busy, the default model is missing, or another profile records this set.
     """
     entries = select(options.only)
-    model = options.model or DEFAULT_MODEL
-    folder = open_model(model)
-    share = _quiet_share(options.anyway)
+    folder = open_model(options.model or DEFAULT_MODEL)
     config = make_config(options.settings, folder.config()["max_position_embeddings"])
-    calibrations = _calibrate(config)
-    header = _header(options, config, folder, calibrations, share)
-    kind = [*(["quick"] if options.quick else []), *(entry.id for entry in entries if options.only)]
-    recording = Recording(Path(options.out), header, "-".join(kind))
+    if config.num_threads > num_cores():
+        raise UsageError(f"--threads {config.num_threads}: this machine has {num_cores()} cores")
+    name = options.set_name or _default_name(folder)
+    with ending_in_order(), held_place(Path(options.out), name):
+        share = _quiet_share(options.anyway)
+        header = _header(name, config, folder, _calibrate(config), share)
+        kind = [*(["quick"] if options.quick else []), *(entry.id for entry in entries if options.only)]
+        recording = Recording(Path(options.out), header, "-".join(kind))
+        try:
+            return _record(options, entries, folder, config, recording)
+        except KeyboardInterrupt:
+            kept = ", ".join(sorted(recording.header.files)) or "nothing yet"
+            say(f"kept: {kept}; the same command goes on from there")
+            raise
+        finally:
+            recording.discard_if_empty()
+
+
+def _record(
+    options: ProfileOptions, entries: list[Entry], folder: ModelFolder, config: EngineConfig, recording: Recording
+) -> int:
+    """Measure what is not there yet, and put the set in its place; returns the exit code."""
     done = recording.open()
-    if not done and options.only:
-        recording.take_over()
-    elif done:
+    if done:
         say(f"going on with {recording.folder.name}: measured already: {', '.join(done)}")
-    context = _context(recording.header, config, folder, quick=options.quick)
-    try:
-        with Engines(model, folder.id) as engines:
-            failed = _measure_all([e for e in entries if e.file not in done], context, engines, recording)
-    except KeyboardInterrupt:
-        say(f"kept: {', '.join(sorted(recording.header.files)) or 'nothing yet'}; the same command goes on from there")
-        raise
+    elif options.only:
+        recording.take_over({entry.file for entry in entries})
+    # Predictions rest on the calibration that stands in the set, also where an older recording goes on.
+    calibration = msgspec.convert(recording.header.engine["calibrations"][0], Calibration)
+    context = make_context(folder, calibration, config, quick=options.quick)
+    with Engines(options.model or DEFAULT_MODEL, folder.id) as engines:
+        failed = _measure_all([entry for entry in entries if entry.file not in done], context, engines, recording)
     if not recording.header.files:
         raise EngineError("no experiment could be measured")
     if failed and recording.target.exists():
-        say(f"{recording.target} stays as it was; what was measured is in {recording.folder}")
+        say(f"{recording.target} stays as it was; what was measured is kept, and the same command measures the rest")
         return 1
     say(f"wrote {recording.publish()}")
+    if failed:
+        say(f"to measure what failed, add --only {','.join(failed)}")
     return 1 if failed else 0
 
 
@@ -111,17 +128,6 @@ def _calibrate(config: EngineConfig) -> list[Calibration]:
     return calibrations
 
 
-def _context(header: SetHeader, config: EngineConfig, folder: ModelFolder, *, quick: bool) -> Context:
-    """Return what plans are made from; predictions rest on the calibration that stands in the set."""
-    return Context(
-        calibration=msgspec.convert(header.engine["calibrations"][0], Calibration),
-        shape=ModelShape.from_config(folder.config()),
-        tokenizer=PromptTokenizer(folder.path / "tokenizer.json"),
-        base=config,
-        quick=quick,
-    )
-
-
 def _measure_all(entries: list[Entry], context: Context, engines: Engines, recording: Recording) -> list[str]:
     """Measure one experiment after the other; return those that failed, each having said why."""
     failed = []
@@ -143,7 +149,7 @@ def _measure_all(entries: list[Entry], context: Context, engines: Engines, recor
         for line in outcome_lines(experiment):
             _say_indented(line)
     if failed:
-        say(f"failed: {', '.join(failed)}; the same command measures them again")
+        say(f"failed: {', '.join(failed)}")
     return failed
 
 
@@ -156,11 +162,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _header(
-    options: ProfileOptions,
-    config: EngineConfig,
-    folder: ModelFolder,
-    calibrations: list[Calibration],
-    busy: float,
+    name: str, config: EngineConfig, folder: ModelFolder, calibrations: list[Calibration], busy: float
 ) -> SetHeader:
     source = source_state()
     fingerprint = make_fingerprint(calibrations[0], busy, folder.sha256, source, dtype=DTYPES[config.quantization])
@@ -174,7 +176,7 @@ def _header(
     )
     return SetHeader(
         schema_version=SCHEMA_VERSION,
-        name=options.set_name or _default_name(fingerprint.stable["cpu_model"] or "cpu", folder),
+        name=name,
         recorded_wall_ns=time.time_ns(),
         fingerprint=fingerprint,
         model=model,
@@ -189,7 +191,7 @@ def _header(
     )
 
 
-def _default_name(cpu_model: str, folder: ModelFolder) -> str:
+def _default_name(folder: ModelFolder) -> str:
     """Name a set after hardware and model, such as ``epyc-2core-smollm2-135m``."""
-    words = f"{cpu_name(cpu_model)} {num_cores()}core {folder.label}"
+    words = f"{cpu_name(cpu_model())} {num_cores()}core {folder.label}"
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

@@ -10,9 +10,11 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 from demo_engine.errors import EnvironmentLackError, UsageError
+from demo_engine.experiments.place import checked_target
 from traces import Experiment, SetHeader, TraceError, load_set, save_set
 
 ID_CHARS = 12
@@ -28,11 +30,7 @@ class Recording:
     """
 
     def __init__(self, parent: Path, header: SetHeader, kind: str = "") -> None:
-        if Path(header.name).name != header.name or header.name.startswith("."):
-            raise UsageError(f"set name {header.name!r}: use a bare name without a path")
-        self.target = parent / header.name
-        if self.target.exists() and not (self.target / "set.json").is_file():
-            raise UsageError(f"{self.target} exists and is not a trace set; choose another --set or --out")
+        self.target = checked_target(parent, header.name)
         words = [header.name, header.fingerprint.id[:ID_CHARS], *([kind] if kind else [])]
         self.folder = parent / f".{'-'.join(words)}.recording"
         self.header = header
@@ -50,8 +48,8 @@ class Recording:
             self._save({})
         return sorted(self.header.files)
 
-    def take_over(self) -> None:
-        """Begin with the experiments of the finished set of the same name.
+    def take_over(self, besides: Collection[str]) -> None:
+        """Begin with the experiments of the finished set of the same name, besides the files that are to be made anew.
 
         Raises:
             UsageError: It was recorded on another machine, with another model, or from another commit.
@@ -65,7 +63,8 @@ class Recording:
                 "choose another --set, or measure all of them without --only"
             )
         by_id = finished.experiments
-        self._save({file: by_id[file.partition("-")[0]] for file in finished.header.files})
+        kept = [file for file in finished.header.files if file not in besides]
+        self._save({file: by_id[file.partition("-")[0]] for file in kept})
 
     def keep(self, file: str, experiment: Experiment) -> None:
         """Add a finished experiment.
@@ -76,7 +75,7 @@ class Recording:
         self._save({file: experiment})
 
     def publish(self) -> Path:
-        """Move the set to its place as a whole; an older set of the name goes.
+        """Move the set to its place as a whole; an older set of the name goes only when the new one is there.
 
         Raises:
             UsageError: The place cannot be written.
@@ -84,12 +83,26 @@ class Recording:
         load_set(self.folder)
         try:
             with tempfile.TemporaryDirectory(prefix=f".{self.header.name}-", dir=self.target.parent) as staging:
-                if self.target.exists():
-                    os.replace(self.target, Path(staging) / "old")
-                os.replace(self.folder, self.target)
+                self._replace(Path(staging) / "old")
         except OSError as error:
             raise UsageError(f"{self.target} cannot be written: {error.strerror}; choose another --out") from error
         return self.target
+
+    def discard_if_empty(self) -> None:
+        """Leave nothing behind of a recording without any experiment."""
+        if not self.header.files:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _replace(self, old: Path) -> None:
+        """Move the set that was there to ``old`` and this one to its place, or nothing at all."""
+        try:
+            if self.target.exists():
+                os.replace(self.target, old)
+            os.replace(self.folder, self.target)
+        except BaseException:
+            if old.exists() and not self.target.exists():
+                os.replace(old, self.target)
+            raise
 
     def _save(self, experiments: dict[str, Experiment]) -> None:
         try:

@@ -9,18 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from demo_engine.api.tokenizer import PromptTokenizer
 from demo_engine.console import say
 from demo_engine.core.config import EngineConfig
 from demo_engine.errors import MismatchError, UsageError
-from demo_engine.experiments.context import Context
+from demo_engine.experiments.context import make_context
 from demo_engine.experiments.engines import Engines
 from demo_engine.experiments.harness import FIRST_SEED
 from demo_engine.experiments.plan import ArmPlan
 from demo_engine.experiments.registry import select
 from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.join import join_run
-from demo_engine.runner.shape import ModelShape
 from demo_engine.weights import DEFAULT_MODEL, ModelFolder, open_model
 from traces import Experiment, Run, TraceSet, load_set
 from traces.schema import Arm
@@ -83,13 +81,8 @@ def _in_turn(trace_set: TraceSet, weights: ModelFolder) -> Iterator[_Recorded]:
 def _recorded_runs(trace_set: TraceSet, experiment: Experiment, weights: ModelFolder) -> Iterator[_Recorded]:
     (entry,) = select([experiment.id])
     engine = trace_set.header.engine
-    context = Context(
-        calibration=msgspec.convert(engine["calibrations"][0], Calibration),
-        shape=ModelShape.from_config(weights.config()),
-        tokenizer=PromptTokenizer(weights.path / "tokenizer.json"),
-        base=_config(engine),
-        quick=bool(experiment.workload.get("quick")),
-    )
+    calibration = msgspec.convert(engine["calibrations"][0], Calibration)
+    context = make_context(weights, calibration, _config(engine), quick=bool(experiment.workload.get("quick")))
     planned = {arm.id: arm for arm in entry.plan(context).arms}
     for arm in experiment.arms:
         if arm.id not in planned:

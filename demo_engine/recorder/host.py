@@ -64,6 +64,14 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def cpu_model() -> str:
+    """Return the CPU's full name, or just ``CPU`` where the system does not tell."""
+    try:
+        return _cpuinfo("model name")
+    except Unknown:
+        return "CPU"
+
+
 def cpu_name(model: str) -> str:
     """Return the short name of a CPU: ``AMD EPYC 7763 64-Core Processor`` is an EPYC."""
     found = re.search(r"EPYC|Xeon|Ryzen|Threadripper|Core\S* (?:Ultra )?i?\d|Apple M\d+|Neoverse|Graviton", model)

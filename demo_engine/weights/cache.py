@@ -13,6 +13,7 @@ from typing import Any
 from filelock import FileLock
 
 from demo_engine.errors import EnvironmentLackError, UsageError
+from demo_engine.weights.model_config import read_model_config
 from demo_engine.weights.package import SHA256, file_sha256, find_gguf
 from demo_engine.weights.safetensors_header import check_safetensors
 
@@ -39,9 +40,12 @@ class ModelFolder:
         return sum((self.path / name).stat().st_size for name in self.sha256)
 
     def config(self) -> dict[str, Any]:
-        """Read ``config.json``."""
-        config: dict[str, Any] = json.loads((self.path / "config.json").read_text())
-        return config
+        """Read ``config.json``.
+
+        Raises:
+            UsageError: It is no configuration of a model.
+        """
+        return read_model_config(self.path / "config.json")
 
 
 def cache_root() -> Path:

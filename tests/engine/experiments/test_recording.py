@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 import msgspec
 import pytest
@@ -87,7 +88,8 @@ def test_one_experiment_is_measured_again_among_the_others(tmp_path, header, oth
     whole.publish()
     single = Recording(tmp_path, header, "e08")
     single.open()
-    single.take_over()
+    single.take_over({SECOND})
+    assert Recording(tmp_path, header, "e08").open() == [FIRST], "what is to be measured anew does not count as done"
     single.keep(SECOND, msgspec.structs.replace(other, question="Anew?"))
     published = load_set(single.publish())
     assert published.experiment("e08").question == "Anew?"
@@ -104,7 +106,7 @@ def test_an_experiment_is_not_added_to_another_machines_set(tmp_path, header):
     single = Recording(tmp_path, msgspec.structs.replace(header, fingerprint=fingerprint), "e08")
     single.open()
     with pytest.raises(UsageError, match="another machine, model or commit"):
-        single.take_over()
+        single.take_over({SECOND})
     assert (tmp_path / "some-set" / "set.json").read_bytes() == before
 
 
@@ -116,6 +118,41 @@ def test_a_published_set_replaces_an_older_one_as_a_whole(tmp_path, header):
         recording.keep(FIRST, make_experiment())
         assert load_set(recording.publish()).name == "some-set"
     assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["some-set"]
+
+
+def test_an_older_set_stays_where_the_new_one_cannot_be_put(tmp_path, header, monkeypatch):
+    """It is back under its name, and what was recorded is still there."""
+    recording = Recording(tmp_path, header)
+    recording.open()
+    recording.keep(FIRST, make_experiment())
+    recording.publish()
+    again = Recording(tmp_path, header)
+    again.open()
+    again.keep(FIRST, make_experiment())
+    replace = os.replace
+
+    def interrupted(source, target):
+        if source == again.folder:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr("demo_engine.experiments.recording.os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        again.publish()
+    assert list(load_set(tmp_path / "some-set").experiments) == ["e23"]
+    assert list(load_set(again.folder).experiments) == ["e23"]
+
+
+def test_a_recording_without_any_experiment_leaves_nothing(tmp_path, header):
+    """One that has an experiment stays."""
+    recording = Recording(tmp_path / "out", header)
+    recording.open()
+    recording.discard_if_empty()
+    assert list((tmp_path / "out").iterdir()) == []
+    recording.open()
+    recording.keep(FIRST, make_experiment())
+    recording.discard_if_empty()
+    assert list(load_set(recording.folder).experiments) == ["e23"]
 
 
 def test_a_folder_that_is_no_set_is_not_replaced(tmp_path, header):
