@@ -29,7 +29,7 @@ async def burst(model: str, size: int) -> Findings:
     async with subject(model, f"--max-num-seqs={SEATS}", f"--max-num-queued={QUEUE}") as server:
         body = completion(server, BURST_TOKENS)
         replies = await asyncio.gather(*(_later(server, body, number * ARRIVAL_S) for number in range(size)))
-        again = await ask(server, body)
+        again = await ask(server, completion(server, 1))
         endings = Counter(reply.ending for reply in replies)
         refused_ms = [reply.wall_ms for reply in replies if reply.ending == "refused"]
         p99_ms = percentile(refused_ms, 0.99)

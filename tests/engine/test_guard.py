@@ -8,69 +8,16 @@ import itertools
 import socket
 
 import pytest
-from aiohttp import web
 
-from demo_engine.api.app import make_app
-from demo_engine.api.completions import Completions
 from demo_engine.api.front_door import is_plain_probe
 from demo_engine.api.gateway.keys import KeyRing
 from demo_engine.api.guard import OPEN_PATHS, Guard
-from demo_engine.api.metrics import Metrics
-from demo_engine.api.server import listening
-from demo_engine.core.config import EngineConfig
+from idle_server import METHODS, TOKEN, ask, connected, make_idle_app, on_server
 
-TOKEN = "right-token"
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 PATHS = (
     "/healthz", "/readyz", "/metrics", "/v1/models", "/v1/models/m", "/v1/traces/x", "/v1/chat/completions",
     "/v1/completions", "/tokenize", "/", "/docs", "/healthz/", "//healthz", "/healthz/../v1/models",
 )  # fmt: skip
-
-
-def make_idle_app(guard: Guard) -> web.Application:
-    """Return the application without an engine behind it."""
-    metrics = Metrics("m", [])
-    return make_app(guard, Completions("m", None, [], metrics, 4, 1000, EngineConfig()), metrics, [], "m")
-
-
-def on_server(check):
-    """Run ``check(port)`` against a server without replicas."""
-
-    async def main():
-        guard = Guard(KeyRing(TOKEN))
-        runner = web.AppRunner(make_idle_app(guard), handler_cancellation=True)
-        await runner.setup()
-        try:
-            with listening(runner, guard, "127.0.0.1", 0) as port:
-                return await check(port)
-        finally:
-            await runner.cleanup()
-
-    return asyncio.run(main())
-
-
-async def ask(port: int, method: str, path: str, headers: list[str]) -> int:
-    """Send raw lines and return the status, or 0 if the server closed without an answer."""
-    lines = [f"{method} {path} HTTP/1.1", *headers, "Connection: close", "Content-Length: 0", "", ""]
-    async with connected(port) as (reader, writer):
-        try:
-            writer.write("\r\n".join(lines).encode("latin-1"))
-            reply = await reader.read()
-        except ConnectionError:
-            return 0
-    return int(reply.split(b" ", 2)[1]) if reply else 0
-
-
-@contextlib.asynccontextmanager
-async def connected(port: int):
-    """Yield a connection's two ends, and close it."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
 
 
 def test_without_the_token_only_the_open_paths_answer():
