@@ -78,9 +78,9 @@ class BlockManager:
 
     def computed(self, item: Scheduled) -> None:
         """Make the blocks findable that a step has filled."""
-        first, last = item.start // self.block_size, item.end // self.block_size
-        if self._cache is None or first == last:
+        if self._cache is None or item.start // self.block_size == item.end // self.block_size:
             return
+        first, last = item.start // self.block_size, item.end // self.block_size
         for index, (digest, token_ids) in enumerate(self._full_blocks(item.request, first, last), first):
             self._cache.add(item.request.block_ids[index], digest, token_ids)
 

@@ -150,7 +150,6 @@ class EngineLoop:
         plan = self.scheduler.plan()
         self._stepping = plan.items
         num_prefill, num_decode = plan.num_prefill_tokens, plan.num_decode_tokens
-        num_drafts = sum(len(item.request.draft_ids) for item in plan.items)
         batch = self._runner.prepare(plan.items)
         planned_ns = self._clock_ns()
         if plan.started:
@@ -163,11 +162,11 @@ class EngineLoop:
             tokens, failed = self._sample(plan, logits)
             sampled_ns = self._clock_ns()
             times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, sampled_ns)
-            self._output.tokens(self.log.num_steps, times, tokens, num_prefill + num_decode + num_drafts)
+            self._output.tokens(self.log.num_steps, times, tokens, num_prefill + num_decode + plan.num_draft_tokens)
             self._give_up(failed)
             ended = {token.request_id for token in tokens if token.finish_reason}
             mask_ns = sum(token.mask_ns for token in tokens)
-            num_accepted = len(tokens) - len({token.request_id for token in tokens}) if num_drafts else 0
+            num_accepted = len(tokens) - len({token.request_id for token in tokens}) if plan.num_draft_tokens else 0
         except StepAbortedError:
             forwarded_ns = sampled_ns = self._clock_ns()
             for blocks in self._dropped.values():  # without logits nobody knows whether these are numbers
@@ -181,7 +180,7 @@ class EngineLoop:
         times = StepTimes(start_ns, planned_ns, forwarded_ns, sampled_ns, self._clock_ns())
         self.log.append(
             (*times.row(), num_prefill, plan.num_cached_tokens, num_decode, *gauges,
-             cost.weight_bytes, cost.kv_bytes, cost.flops, mask_ns, num_drafts, num_accepted),
+             cost.weight_bytes, cost.kv_bytes, cost.flops, mask_ns, plan.num_draft_tokens, num_accepted),
             tuple(item.request.id for item in plan.items),
             tuple(request.id for request in plan.preempted),
         )  # fmt: skip
@@ -200,8 +199,7 @@ class EngineLoop:
         """Return the new tokens, and the requests that cannot have one."""
         dropped = self._dropped  # almost always empty, and asked for each request: so that is looked at first
         requests = [item.request for item in plan.items if item.samples]
-        tokens: list[NewToken] = []
-        failed: list[EngineRequest] = []
+        tokens, failed = [], []
         for request, chosen in zip(requests, self._runner.sample(logits, requests), strict=True):
             if dropped and request in dropped:
                 if not chosen:

@@ -125,8 +125,9 @@ class Scheduled(NamedTuple):
     def up_to(cls, request: EngineRequest, end: int) -> Scheduled:
         """Schedule what is not computed yet, up to ``end``."""
         start = request.num_computed_tokens
-        is_prefill = min(end, request.num_tokens) - start > 1 or not request.output_ids
-        return cls(request, start, end, end >= request.num_tokens, is_prefill)
+        num_drafts = len(request.draft_ids)
+        is_prefill = end - start - num_drafts > 1 or not request.output_ids
+        return cls(request, start, end, end == request.num_tokens + num_drafts, is_prefill)
 
     @property
     def num_tokens(self) -> int:

@@ -22,6 +22,7 @@ class Plan:
     preempted: list[EngineRequest] = field(default_factory=list)
     num_cached_tokens: int = 0
     """Tokens that need not be computed, because their blocks were found in the prefix cache."""
+    num_draft_tokens: int = 0
 
     @property
     def num_prefill_tokens(self) -> int:
@@ -54,6 +55,7 @@ class Scheduler:
         self._config = config
         self._propose = propose
         self._chunk_tokens = config.chunk_tokens
+        self._may_chunk = config.may_chunk
         self._num_arrived = 0
 
     def __iter__(self) -> Iterator[EngineRequest]:
@@ -87,26 +89,29 @@ class Scheduler:
 
     def computed(self, item: Scheduled) -> None:
         """Note that a step has computed this, without what follows a wrong guess; without a KV cache, forget it."""
-        end = min(item.end, item.request.num_tokens - 1)
-        item.request.num_computed_tokens = end if self._config.use_kv_cache else 0
-        self.blocks.computed(item if end == item.end else item._replace(end=end))
+        if item.request.draft_ids:
+            item = item._replace(end=item.request.num_tokens - 1)
+        item.request.num_computed_tokens = item.end if self._config.use_kv_cache else 0
+        self.blocks.computed(item)
 
     def _plan_running(self, plan: Plan) -> int:
         """Let the running requests go on; return what is left of the budget."""
-        budget, index = self._config.max_num_batched_tokens, 0
+        budget, index, limit = self._config.max_num_batched_tokens, 0, self._config.num_speculative_tokens
         while index < len(self.running) and budget > 0:
             request = self.running[index]
             index += 1
             # A token of the budget stays for each one behind, so that decodes go on.
             num_kept = len(self.running) - index if self._config.use_kv_cache else 0
-            if self._config.num_speculative_tokens and request.num_tokens - request.num_computed_tokens == 1:
-                request.draft_ids = self._propose(request, self._config.num_speculative_tokens)
+            if limit and request.num_tokens - request.num_computed_tokens == 1:
+                request.draft_ids = self._propose(request, limit)
             end = self._end(request, max(1, budget - num_kept))
             if end == request.num_computed_tokens:
                 continue
-            if end > request.num_tokens and not self.blocks.allocate(request, end):
-                end = request.num_tokens  # nobody loses a block for a guess
-            del request.draft_ids[max(0, end - request.num_tokens) :]
+            if request.draft_ids:
+                if not self.blocks.allocate(request, end):
+                    end = request.num_tokens  # nobody loses a block for a guess
+                del request.draft_ids[end - request.num_tokens :]
+                plan.num_draft_tokens += len(request.draft_ids)
             while not self.blocks.allocate(request, end):
                 victim = self._preempt_last(plan)
                 if victim is request:
@@ -136,7 +141,7 @@ class Scheduler:
         """Return up to where a step may compute the request; without chunks, all of it or nothing."""
         start = request.num_computed_tokens
         end = min(request.num_tokens + len(request.draft_ids), start + min(budget, self._chunk_tokens))
-        return end if self._config.may_chunk or end >= request.num_tokens else start
+        return end if self._may_chunk or end >= request.num_tokens else start
 
     def _preempt_last(self, plan: Plan) -> EngineRequest:
         victim = self.running.pop()
