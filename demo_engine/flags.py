@@ -45,11 +45,15 @@ def make_config(settings: Mapping[str, Any], model_limit: int) -> EngineConfig:
         model_limit: Most tokens of a request that the model can hold; also the default of ``max_model_len``.
 
     Raises:
-        UsageError: More was asked of the model than it can hold.
+        UsageError: More was asked of the model than it can hold, or two settings contradict each other.
     """
     config = EngineConfig(**{"max_model_len": model_limit, **settings})
     if config.max_model_len > model_limit:
         raise UsageError(f"--max-model-len {config.max_model_len}: this model holds at most {model_limit} tokens")
+    if config.prompt_lookup_min > config.prompt_lookup_max:
+        raise UsageError(
+            f"--prompt-lookup-min {config.prompt_lookup_min}: at most --prompt-lookup-max, {config.prompt_lookup_max}"
+        )
     return config
 
 

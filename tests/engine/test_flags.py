@@ -35,7 +35,8 @@ def parse(arguments: list[str]) -> dict:
         tokenizer_mode=st.sampled_from(["loop", "thread", "pool"]), replicas=NUMBERS,
         routing_policy=st.sampled_from(["least_loaded", "round_robin", "prefix", "prefix_capped"]),
         routing_load_cap=NUMBERS,
-        quantization=st.sampled_from(["none", "int8", "int8_rows"]),
+        quantization=st.sampled_from(["none", "int8", "int8_rows"]), num_speculative_tokens=NUMBERS,
+        prompt_lookup_min=st.integers(1, 3), prompt_lookup_max=st.integers(3, 9),
     )
 )  # fmt: skip
 def test_a_configuration_survives_its_own_flags(config):
@@ -50,6 +51,12 @@ def test_what_is_not_given_keeps_its_default():
     assert parse([]) == {}
     assert make_config({}, 4096) == EngineConfig(max_model_len=4096)
     assert parse(["--threads", "2", "--enable-prefix-caching"]) == {"num_threads": 2, "enable_prefix_caching": True}
+
+
+def test_the_least_match_of_a_guess_is_not_longer_than_the_longest():
+    """The message names both, also where one of them is a default."""
+    with pytest.raises(UsageError, match=r"prompt-lookup-min 5.*4"):
+        make_config({"prompt_lookup_min": 5}, 8192)
 
 
 def test_a_length_beyond_the_model_is_refused():
