@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -21,7 +21,6 @@ from demo_engine.api.guard import CALLER, STAGES
 from demo_engine.api.logprobs import ScoredToken
 from demo_engine.api.metrics import Metrics
 from demo_engine.api.prompts import Prompts
-from demo_engine.api.replica import Replica
 from demo_engine.api.replies import Reply
 from demo_engine.api.router import Router
 from demo_engine.api.seats import Seats
@@ -45,7 +44,7 @@ class Completions:
         self,
         model_id: str,
         tokenizer: PromptTokenizer,
-        replicas: Sequence[Replica],
+        router: Router,
         metrics: Metrics,
         max_num_queued: int,
         max_prompt_bytes: int,
@@ -55,7 +54,7 @@ class Completions:
         self.seats = Seats(config.replicas * config.max_num_seqs + max_num_queued)
         self._model_id = model_id
         self._tokenizer = tokenizer
-        self._router = Router(config, replicas)
+        self._router = router
         self._metrics = metrics
         self._prompts = Prompts(tokenizer, max_prompt_bytes, config)
 

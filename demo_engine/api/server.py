@@ -23,6 +23,7 @@ from demo_engine.api.gateway.allowance import Limits
 from demo_engine.api.gateway.keys import KeyEntry, KeyRing
 from demo_engine.api.guard import Guard
 from demo_engine.api.metrics import Metrics
+from demo_engine.api.router import Router
 from demo_engine.api.seats import Seats
 from demo_engine.api.stopping import StopRequest, stop_requests
 from demo_engine.api.tokenizer import PromptTokenizer
@@ -90,11 +91,11 @@ async def _serve(options: ServeOptions) -> int:
     tokenizer = PromptTokenizer(options.model.path / "tokenizer.json")
     fleet = Fleet(options.model.path, options.config)
     metrics = Metrics(options.model.id, fleet.replicas, vllm_names=options.vllm_metric_names)
-    completions = Completions(
-        options.model.id, tokenizer, fleet.replicas, metrics, options.max_num_queued, options.max_prompt_bytes,
-        options.config,
-    )  # fmt: skip
     config = options.config
+    completions = Completions(
+        options.model.id, tokenizer, Router(config, fleet.replicas), metrics, options.max_num_queued,
+        options.max_prompt_bytes, config,
+    )  # fmt: skip
     limits = Limits(config.requests_per_minute, config.tokens_per_minute, config.limit_burst_s)
     guard = Guard(KeyRing(options.token, options.keys, limits))
     app = make_app(guard, completions, metrics, fleet.replicas, options.model.id)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from demo_engine.bench.edge import overhead_figures
 from demo_engine.bench.figures import Figure, Target
 from demo_engine.bench.paired import median_interval
 from demo_engine.client.records import Call, RunPlan, RunResult
@@ -19,13 +20,11 @@ SEATS = 4
 """Requests that run at once on a replica; twice as many come, so that one replica takes them in two turns."""
 OUTPUT_TOKENS = 16
 PROMPT = "Say in a few words why the sky is blue, and then why it is red in the evening."
-LONE_CALLS = 20
-LONE_GAP_MS = 200.0
-MOST_OVERHEAD_US = 500
+PAIRS_A_ROUND = 50
 
 
 def serving_figures(model: str, num_rounds: int, say: Callable[[str], None]) -> list[Figure]:
-    """Measure gateway and router on lone requests, and a burst on two replicas beside the same on one.
+    """Measure gateway and router beside neither, and a burst on two replicas beside the same on one.
 
     Args:
         model: The model's folder.
@@ -35,10 +34,11 @@ def serving_figures(model: str, num_rounds: int, say: Callable[[str], None]) -> 
     Raises:
         EngineError: A request failed.
     """
+    say("gateway and router")
+    overheads = overhead_figures(model, num_rounds * PAIRS_A_ROUND)
     with contextlib.ExitStack() as stack:
         say("starting servers with one and with two replicas")
         one, two = (stack.enter_context(_client(model, replicas)) for replicas in (1, 2))
-        lone = _traces(two.run(_lone_requests()))
         rates: dict[Client, list[float]] = {one: [], two: []}
         for number in range(num_rounds + 1):
             say(f"burst {number} of {num_rounds}" if number else "warm-up")
@@ -46,19 +46,7 @@ def serving_figures(model: str, num_rounds: int, say: Callable[[str], None]) -> 
                 rate = tokens_per_s(_traces(client.run(_burst())))
                 if number:
                     measured.append(rate)
-    return [
-        overhead_figure("gateway_overhead_us", "receive", "headers read to body accepted", lone),
-        overhead_figure("router_overhead_us", "route", "token ids ready to replica chosen, of two", lone),
-        replicas_figure(rates[one], rates[two]),
-    ]
-
-
-def overhead_figure(name: str, span: str, meaning: str, traces: Iterable[ServerTrace]) -> Figure:
-    """Return the median duration of a span."""
-    durations_us = [found.duration_ns / 1000 for trace in traces for found in trace.spans if found.name == span]
-    highest = f"highest {max(durations_us):.0f} µs, n={len(durations_us)}, one request at a time"
-    how = f"none; {meaning}, median; {highest}"
-    return Figure(name, statistics.median(durations_us), "µs", how, target=Target(MOST_OVERHEAD_US, "at most"))
+    return [*overheads, replicas_figure(rates[one], rates[two])]
 
 
 def replicas_figure(one: Sequence[float], two: Sequence[float]) -> Figure:
@@ -81,14 +69,9 @@ def tokens_per_s(traces: Sequence[ServerTrace]) -> float:
 
 @contextlib.contextmanager
 def _client(model: str, replicas: int) -> Iterator[Client]:
-    limit = 2 * SEATS + LONE_CALLS
     config = EngineConfig(max_num_seqs=SEATS, replicas=replicas)
-    with running_server(model, config, limit) as server, running_client(server, open_model(model).id) as client:
+    with running_server(model, config, 2 * SEATS) as server, running_client(server, open_model(model).id) as client:
         yield client
-
-
-def _lone_requests() -> RunPlan:
-    return RunPlan([Call(f"r{number}", PROMPT, 1, at_ms=number * LONE_GAP_MS) for number in range(LONE_CALLS)])
 
 
 def _burst() -> RunPlan:

@@ -13,6 +13,7 @@ from demo_engine.api.completions import Completions
 from demo_engine.api.gateway.keys import KeyRing
 from demo_engine.api.guard import Guard
 from demo_engine.api.metrics import Metrics
+from demo_engine.api.router import Router
 from demo_engine.api.server import listening
 from demo_engine.core.config import EngineConfig
 from demo_engine.network.config import EdgeConfig
@@ -25,7 +26,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 def make_idle_app(guard: Guard) -> web.Application:
     """Return the application without an engine behind it."""
     metrics = Metrics("m", [])
-    return make_app(guard, Completions("m", None, [], metrics, 4, 1000, EngineConfig()), metrics, [], "m")
+    config = EngineConfig()
+    return make_app(guard, Completions("m", None, Router(config, []), metrics, 4, 1000, config), metrics, [], "m")
 
 
 def registered_paths() -> list[str]:
