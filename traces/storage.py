@@ -133,8 +133,11 @@ def _read(path: Path) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     staged = path.with_name(f".{path.name}.{os.getpid()}.part")
-    staged.write_bytes(data)
-    os.replace(staged, path)
+    try:
+        staged.write_bytes(data)
+        os.replace(staged, path)
+    finally:
+        staged.unlink(missing_ok=True)  # there only if something went wrong, as on a full disk
 
 
 def _decode(path: Path, data: bytes, record: type[_T]) -> _T:

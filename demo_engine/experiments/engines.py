@@ -12,6 +12,7 @@ from msgspec import structs
 
 from demo_engine.client.records import RunPlan, RunResult
 from demo_engine.core.config import EngineConfig
+from demo_engine.errors import EngineError
 from demo_engine.experiments.plan import ArmPlan
 from demo_engine.experiments.processes import Client, Server, new_place, running_client, running_edge, running_server
 from demo_engine.network.config import EdgeConfig
@@ -19,6 +20,8 @@ from demo_engine.recorder.memory import resident_bytes
 
 MAX_RESIDENT = 2
 """A resident engine holds the model in memory; two are what arms that alternate need."""
+_NO_ENGINE = ('"code":"engine_lost"', '"code":"engine_unavailable"')
+"""What a server answers whose engine has just ended."""
 _Key = tuple[EngineConfig, int, EdgeConfig]
 _Pair = tuple[Server, Client]
 
@@ -35,13 +38,15 @@ class Engines:
         """Carry out a run on the arm's engine.
 
         Raises:
-            EngineError: The server or the client ended, or the run has no result; the engine is then stopped.
+            EngineError: The server, its engine's process or the client ended, or the run has no result; the engine is
+                then stopped.
         """
         if arm.new_process:
             return self._run_new(arm, plan)
         try:
             server, client = self._serving(arm)
             result = client.run(plan)
+            _need_engine(result)
             return structs.replace(result, resident_bytes=resident_bytes(server.pid))
         except BaseException:
             self._stop(_key(arm))
@@ -93,6 +98,17 @@ class Engines:
         if key in self._resident:
             _, stack = self._resident.pop(key)
             stack.close()
+
+
+def _need_engine(result: RunResult) -> None:
+    """Refuse a run in which the engine's process was lost; one that refuses requests because it is full is sound.
+
+    Raises:
+        EngineError: A request met no engine, or lost it.
+    """
+    for call in result.calls:
+        if call.failure and any(code in call.failure for code in _NO_ENGINE):
+            raise EngineError(f"the engine's process ended during a run: {call.failure}")
 
 
 def _key(arm: ArmPlan) -> _Key:

@@ -72,8 +72,8 @@ def profile(options: ProfileOptions) -> int:
         try:
             return _record(options, entries, folder, config, recording)
         except KeyboardInterrupt:
-            kept = ", ".join(sorted(recording.header.files)) or "nothing yet"
-            say(f"kept: {kept}; the same command goes on from there")
+            if recording.header.files:
+                say(f"kept: {', '.join(sorted(recording.header.files))}; the same command goes on from there")
             raise
         finally:
             recording.discard_if_empty()

@@ -32,7 +32,7 @@ def holder(tmp_path):
 
 def test_a_second_profile_of_a_set_is_refused_at_once(tmp_path, holder):
     """It is told why; another set in the same folder is free."""
-    with pytest.raises(EnvironmentLackError, match="another profile is recording .*some-set"):
+    with pytest.raises(EnvironmentLackError, match=r"another profile is recording .*some-set"):
         held_place(tmp_path, "some-set").__enter__()
     with held_place(tmp_path, "other-set"):
         pass
