@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.keys import BURST_S, write_keys
 from conformance.target import Target
 from engine_server import start_server, stop_server
 
@@ -14,9 +15,10 @@ SETTINGS = [
 
 
 @pytest.fixture(scope="session")
-def target():
+def target(tmp_path_factory):
     """The server's address; what every test of the suite leaves behind is looked at when the last has ended."""
-    server = start_server(*SETTINGS, module="nan_server")
+    keys = write_keys(tmp_path_factory.mktemp("keys") / "keys.json")
+    server = start_server(*SETTINGS, f"--keys={keys}", f"--limit-burst-s={BURST_S}", module="nan_server")
     target = Target(server.url.removeprefix("http://"), server.token, server.model)
     try:
         yield target

@@ -8,8 +8,20 @@ import pytest
 
 from conformance.target import CASES
 
-FAMILIES = ("text", "stops", "schemas", "leaving", "lengths", "sampling", "cache", "templates", "shapes", "numbers")
-NUM_CASES = 86
+FAMILIES = (
+    "text",
+    "stops",
+    "schemas",
+    "leaving",
+    "lengths",
+    "sampling",
+    "cache",
+    "templates",
+    "shapes",
+    "numbers",
+    "keys",
+)
+NUM_CASES = 90
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 executed: set[str] = set()
 

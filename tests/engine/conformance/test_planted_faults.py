@@ -39,6 +39,7 @@ FAULTS = {
     ),
     ("shapes", "a_stream_ends_with_done"): Fault(line=lambda line: line.replace("data: [DONE]\n", "")),
     ("numbers", "every_finished_request_has_its_times"): Fault(line=forget_first_tokens),
+    ("keys", "tokens_are_counted_before_any_work_is_done"): Fault(request=lambda body: body | {"max_tokens": 1}),
 }
 """Family and case → what it must notice."""
 
