@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from traces.arms import arm_of
 from traces.errors import TraceError
 from traces.metrics import e2e_ns, receive_times_ns, tpot_ns, ttft_ns
 from traces.schema import Arm, Experiment, Request, Run
@@ -53,12 +54,10 @@ class Subject:
         Raises:
             TraceError: The experiment has no such arm.
         """
-        for arm in experiment.arms:
-            if arm.id == arm_id:
-                run = arm.runs[arm.exemplar.run]
-                request = next(r for r in run.requests if r.id == arm.exemplar.request_id)
-                return cls(experiment, arm, run, request)
-        raise TraceError(f"experiment {experiment.id!r} has no arm {arm_id!r}; record it with: spanreel profile")
+        arm = arm_of(experiment, arm_id)
+        run = arm.runs[arm.exemplar.run]
+        request = next(r for r in run.requests if r.id == arm.exemplar.request_id)
+        return cls(experiment, arm, run, request)
 
     @cached_property
     def path(self) -> list[Span]:

@@ -35,7 +35,7 @@ def differences(first: SetHeader, second: SetHeader) -> Iterator[Difference]:
 def _facts(header: SetHeader) -> dict[str, Any]:
     """Return what a set says of its machine, model, source and engine; what was calibrated is measured, and no fact."""
     model = header.model
-    engine = {name: value for name, value in header.engine.items() if name != "calibration"}
+    engine = {name: value for name, value in header.engine.items() if name != "calibrations"}
     return {
         "machine label": header.fingerprint.label,
         "model": model.id,

@@ -164,5 +164,9 @@ def _waited_for(steps: Steps, request: Request, index: int, cursor_ns: int) -> d
 
 def step_end_ns(steps: Steps, index: int) -> int:
     """Return when step ``index`` ended, from the run's zero."""
-    columns = (steps.start_ns, steps.plan_ns, steps.forward_ns, steps.sample_ns, steps.emit_ns)
-    return sum(column[index] for column in columns)
+    return steps.start_ns[index] + step_ns(steps, index)
+
+
+def step_ns(steps: Steps, index: int) -> int:
+    """Return how long step ``index`` took, planning and bookkeeping included."""
+    return sum(column[index] for column in (steps.plan_ns, steps.forward_ns, steps.sample_ns, steps.emit_ns))

@@ -21,7 +21,7 @@ from demo_engine.recorder.calibration import Calibration
 from demo_engine.recorder.join import join_run
 from demo_engine.weights import DEFAULT_MODEL, ModelFolder, open_model
 from traces import Experiment, Run, TraceSet, load_set
-from traces.schema import Arm
+from traces.arms import measured_runs
 
 _COUNTS = ("num_prompt_tokens", "num_cached_tokens", "num_output_tokens", "finish_reason", "token_ids_sha256")
 _STEP_COLUMNS = (
@@ -88,13 +88,9 @@ def _recorded_runs(trace_set: TraceSet, experiment: Experiment, weights: ModelFo
         if arm.id not in planned:
             raise UsageError(f"{experiment.id}: arm {arm.id} is not planned by this version; record the set again")
         plan = replace(planned[arm.id], engine=_config(arm.settings["engine"]))
-        for number, run in enumerate(_measured(arm)):
+        for number, run in enumerate(measured_runs(arm)):
             where = f"{experiment.id} arm {arm.id} run {number + 1}"
             yield _Recorded(where, plan, run, FIRST_SEED + number)
-
-
-def _measured(arm: Arm) -> list[Run]:
-    return [run for run in arm.runs if all(request.phase == "measure" for request in run.requests)]
 
 
 def _config(settings: dict[str, object]) -> EngineConfig:

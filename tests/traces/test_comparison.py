@@ -84,14 +84,15 @@ def test_throughput_is_that_of_runs_with_several_subjects() -> None:
 
 
 def test_facts_that_differ_are_named(tmp_path: Path) -> None:
-    """The machine's label, a nested field and the commit; hardware comes before software."""
+    """The machine's label, a nested field, the commit; hardware before software; what was calibrated is no fact."""
     first = saved(tmp_path, "one", make_experiment())
     fingerprint = msgspec.structs.replace(
         first.header.fingerprint, label="Other", stable={"aiohttp": "9", "cpu": "other", "environment": {"A": "1"}}
     )
     second = saved(
-        tmp_path, "two", make_experiment(), fingerprint=fingerprint, source_commit="1" * 40, source_dirty=True
-    )
+        tmp_path, "two", make_experiment(), fingerprint=fingerprint, source_commit="1" * 40, source_dirty=True,
+        engine=first.header.engine | {"calibrations": [{"read_bytes_per_s": 1}]},
+    )  # fmt: skip
     found = [(d.field, d.first, d.second) for d in compare(first, second).differences]
     assert found == [
         ("machine label", "Test machine", "Other"),

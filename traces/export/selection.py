@@ -33,6 +33,8 @@ def select_runs(trace_set: TraceSet, experiment_id: str | None = None, arm_id: s
     """
     experiments = select_experiments(trace_set, experiment_id)
     chosen = [(experiment, arm) for experiment in experiments for arm in experiment.arms if arm_id in (None, arm.id)]
+    if not trace_set.experiments:
+        raise TraceError(f"set {trace_set.name!r} has no experiment; record one with: spanreel profile")
     if not chosen:
         known = ", ".join(dict.fromkeys(arm.id for experiment in experiments for arm in experiment.arms)) or "none"
         raise TraceError(f"no arm {arm_id!r} in {experiment_id or f'set {trace_set.name!r}'}; arms: {known}")

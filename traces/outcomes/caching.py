@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from traces.arms import arm_of
 from traces.errors import TraceError
 from traces.metrics import ttft_ns
 from traces.outcomes.claim import Claim, Metric, arm_values
 from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, TPOT, TTFT, answered
 from traces.schema import Experiment, Request, Run
+from traces.spans import step_ns
 from traces.statistics import median
 
 
 def token_step_ns(run: Run, request: Request, number: int) -> int:
     """Return how long the step took that made a token, planning and bookkeeping included; token 1 is the first."""
-    steps, index = run.steps, request.tokens.step[number - 1]
-    return steps.plan_ns[index] + steps.forward_ns[index] + steps.sample_ns[index] + steps.emit_ns[index]
+    return step_ns(run.steps, request.tokens.step[number - 1])
 
 
 def token_work(run: Run, request: Request, number: int) -> int:
@@ -30,9 +31,9 @@ def last_over_second(experiment: Experiment, arm_id: str) -> tuple[int, float]:
     Raises:
         TraceError: There is no such arm, or no request of it has two tokens.
     """
-    arm = next((arm for arm in experiment.arms if arm.id == arm_id), None)
-    growths = [] if arm is None else arm_values(TOKEN_GROWTH, experiment, arm)
-    if arm is None or not growths:
+    arm = arm_of(experiment, arm_id)
+    growths = arm_values(TOKEN_GROWTH, experiment, arm)
+    if not growths:
         raise TraceError(f"{experiment.id}: arm {arm_id} has no request of two tokens")
     number = min(request.num_output_tokens for run in arm.runs for request in _with_two_tokens(run))
     return number, 1 + median(growths)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from traces.arms import measured_runs
 from traces.errors import TraceError
 from traces.schema import Arm, Experiment, Run
 from traces.statistics import SAMPLES_FOR_COMPARISON, Interval, difference_interval, is_stable, median
@@ -76,8 +77,7 @@ class Outcome:
 
 def arm_values(metric: Metric, experiment: Experiment, arm: Arm) -> list[float]:
     """Return the metric of each independent event of the arm's measured runs, warm-ups left out."""
-    runs = [run for run in arm.runs if all(request.phase == "measure" for request in run.requests)]
-    return [value for run in runs for value in metric.of_run(experiment, run)]
+    return [value for run in measured_runs(arm) for value in metric.of_run(experiment, run)]
 
 
 def outcomes(experiment: Experiment, claims: Sequence[Claim]) -> list[Outcome]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from traces.errors import TraceError
+from traces.arms import arm_of, measured_runs
 from traces.metrics import receive_times_ns, ttft_ns
 from traces.outcomes.claim import Claim, Metric, arm_values
 from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, QUEUE, TPOT, TTFT, answered, request_e2e_ns
-from traces.schema import Arm, Experiment, Request, Run
-from traces.spans import step_end_ns
+from traces.schema import Experiment, Request, Run
+from traces.spans import step_end_ns, step_ns
 from traces.statistics import median
 
 
@@ -23,7 +23,8 @@ def finished_later(experiment: Experiment, first: str, second: str) -> tuple[int
         TraceError: An arm is missing.
     """
     num_later = num_all = 0
-    for one, other in zip(_measured(experiment, first), _measured(experiment, second), strict=False):
+    runs = (measured_runs(arm_of(experiment, arm)) for arm in (first, second))
+    for one, other in zip(*runs, strict=False):
         ends = {request.id: request_e2e_ns(experiment, one, request) for request in answered(one)}
         for request in answered(other):
             if request.id in ends:
@@ -39,7 +40,7 @@ def load_growth(experiment: Experiment, first: str, second: str) -> tuple[float,
         TraceError: An arm is missing, or has no answered request.
     """
     ttft, tpot = (
-        [median(arm_values(metric, experiment, _arm(experiment, arm))) for arm in (first, second)]
+        [median(arm_values(metric, experiment, arm_of(experiment, arm))) for arm in (first, second)]
         for metric in (TTFT, TPOT)
     )
     return ttft[1] / ttft[0], tpot[1] / tpot[0]
@@ -50,9 +51,9 @@ def busy_share(run: Run) -> float:
     steps = run.steps
     if not steps.start_ns:
         return 0.0
-    ends_ns = [step_end_ns(steps, index) for index in range(len(steps.start_ns))]
-    worked_ns = sum(end - start for start, end in zip(steps.start_ns, ends_ns, strict=True))
-    return worked_ns / (ends_ns[-1] - steps.start_ns[0])
+    last = len(steps.start_ns) - 1
+    worked_ns = sum(step_ns(steps, index) for index in range(last + 1))
+    return worked_ns / (step_end_ns(steps, last) - steps.start_ns[0])
 
 
 def gaps_meanwhile_ns(run: Run, subject: Request) -> list[int]:
@@ -69,18 +70,6 @@ def _neighbour_gaps(run: Run) -> Iterator[tuple[int, int]]:
         yield from pairwise(times)
 
 
-def _arm(experiment: Experiment, arm_id: str) -> Arm:
-    for arm in experiment.arms:
-        if arm.id == arm_id:
-            return arm
-    raise TraceError(f"experiment {experiment.id} has no arm {arm_id}")
-
-
-def _measured(experiment: Experiment, arm_id: str) -> list[Run]:
-    runs = _arm(experiment, arm_id).runs
-    return [run for run in runs if all(request.phase == "measure" for request in run.requests)]
-
-
 def _num_seats(experiment: Experiment) -> int:
     return int(experiment.arms[0].settings["engine"]["max_num_seqs"])
 
@@ -88,20 +77,14 @@ def _num_seats(experiment: Experiment) -> int:
 def _empty_seats_ns(experiment: Experiment, run: Run) -> int:
     """Return seat-time in which a seat was empty while the work went on, from the first step to the last one's end."""
     steps, num_seats = run.steps, _num_seats(experiment)
-    return sum(
-        (num_seats - steps.running[index]) * (step_end_ns(steps, index) - steps.start_ns[index])
-        for index in range(len(steps.start_ns))
-    )
+    return sum((num_seats - running) * step_ns(steps, index) for index, running in enumerate(steps.running))
 
 
 def _mean_waiting(run: Run) -> float:
     """Return the time-average of the line, from the first step to the end of the last; the engine's pauses count 0."""
     steps = run.steps
-    ends_ns = [step_end_ns(steps, index) for index in range(len(steps.start_ns))]
-    area = sum(
-        waiting * (end - start) for waiting, start, end in zip(steps.waiting, steps.start_ns, ends_ns, strict=True)
-    )
-    return area / (ends_ns[-1] - steps.start_ns[0])
+    area = sum(waiting * step_ns(steps, index) for index, waiting in enumerate(steps.waiting))
+    return area / (step_end_ns(steps, len(steps.start_ns) - 1) - steps.start_ns[0])
 
 
 def _rate_meanwhile(run: Run, subject: Request) -> float:

@@ -15,6 +15,7 @@ from traces.outcomes.caching import CACHED_TOKENS
 from traces.outcomes.claim import Claim, Metric, arm_values
 from traces.outcomes.of_requests import MAKESPAN, TTFT, answered
 from traces.schema import Experiment, Run
+from traces.spans import step_ns
 from traces.statistics import median
 
 FLAT_TOLERANCE = 0.10
@@ -160,8 +161,7 @@ def bytes_per_s(run: Run) -> float:
 
 def full_decode_step_ns(run: Run) -> list[int]:
     """Return how long each step took in which all subjects got a token and nobody was prefilled."""
-    columns = (run.steps.plan_ns, run.steps.forward_ns, run.steps.sample_ns, run.steps.emit_ns)
-    return [sum(column[i] for column in columns) for i in _full_decodes(run)]
+    return [step_ns(run.steps, index) for index in _full_decodes(run)]
 
 
 def _prefills(run: Run) -> list[int]:

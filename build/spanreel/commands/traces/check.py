@@ -64,7 +64,7 @@ def _check(folder: Path) -> tuple[dict[str, Any], int]:
 def _print_check(row: dict[str, Any]) -> None:
     faults: list[str] = row["faults"]
     if not faults:
-        click.echo(f"{row['name']}: ok ({', '.join(row['experiments'])})")
+        click.echo(f"{row['name']}: ok ({', '.join(row['experiments']) or 'no experiment'})")
         return
     for fault in faults[:_SHOWN_FAULTS]:
         click.echo(f"{row['name']}: {fault}", err=True)
