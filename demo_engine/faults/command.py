@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from demo_engine.console import say
+from demo_engine.errors import UsageError
 from demo_engine.faults import engines, leaving, overload, signals
 from demo_engine.faults.findings import Fault, Findings
 
@@ -51,11 +52,16 @@ def make_faults(model: str, names: Sequence[str], *, quick: bool, as_json: bool)
         names: Which; all if empty.
         quick: Fewer of each.
         as_json: Print one JSON object a line.
+
+    Raises:
+        UsageError: There is no such fault.
     """
+    by_name = {fault.name: fault for fault in FAULTS}
+    for name in names:
+        if name not in by_name:
+            raise UsageError(f"there is no fault {name!r}; choose from: {', '.join(by_name)}")
     all_ok = True
-    for fault in FAULTS:
-        if names and fault.name not in names:
-            continue
+    for fault in [by_name[name] for name in names or by_name]:
         size = fault.quick_size if quick else fault.size
         findings = asyncio.run(fault.make(model, size))
         all_ok &= findings.ok

@@ -113,15 +113,15 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> float:
 
 @contextlib.asynccontextmanager
 async def subject(model: str, *settings: str) -> AsyncIterator[Subject]:
-    """Start a server and wait until it is ready; it is gone on leaving.
+    """Start a server and wait until it is ready; it is gone on leaving, and when this process ends.
 
     Raises:
         EngineError: It ended before it was ready.
     """
     token = secrets.token_urlsafe(32)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", SERVER_MODULE, "serve", "--model", model, *settings,
-        env=os.environ | {TOKEN_VARIABLE: token}, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        sys.executable, "-m", SERVER_MODULE, "serve", "--with-stdin", "--model", model, *settings,
+        env=os.environ | {TOKEN_VARIABLE: token}, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         url = await _address(process)

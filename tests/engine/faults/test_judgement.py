@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from demo_engine.errors import UsageError
 from demo_engine.faults import command
 from demo_engine.faults.asking import Reply, ending_of
 from demo_engine.faults.findings import Fault, Findings, percentile
@@ -80,3 +81,9 @@ def test_each_fault_is_one_line_and_a_broken_promise_an_exit_code(findings, exit
     assert word in line
     assert command.make_faults("folder", ["storm"], quick=True, as_json=True) == exit_code
     assert json.loads(capsys.readouterr().out)["ok"] is findings.ok
+
+
+def test_a_fault_that_there_is_not_is_a_usage_error():
+    """The message has the name and those that there are; nothing is done."""
+    with pytest.raises(UsageError, match=r"'storm'; choose from: burst, .*draining"):
+        command.make_faults("folder", ["storm"], quick=True, as_json=False)
