@@ -52,7 +52,7 @@ async def pool(model: str, size: int) -> Findings:
         together = await asyncio.gather(*(_tokens(server, body) for body in bodies))
         num_preempted = await server.metric("spanreel_preemptions_total")
         alone = [await _tokens(server, body) for body in bodies]
-        num_same = sum(ids == others for ids, others in zip(together, alone, strict=True))
+        num_same = sum(len(ids) == OUTPUT_TOKENS and ids == others for ids, others in zip(together, alone, strict=True))
         too_long = await ask(server, completion(server, 1, unlike_prompt(0, POOL_BLOCKS * BLOCK_TOKENS)))
         findings.seen = f"{num_same} as alone, {num_preempted:.0f} preemptions; too long: {too_long.status}"
         findings.require(num_same == size, "some replies differ")
