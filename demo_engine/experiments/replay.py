@@ -26,6 +26,7 @@ from traces.arms import measured_runs
 _COUNTS = ("num_prompt_tokens", "num_cached_tokens", "num_output_tokens", "finish_reason", "token_ids_sha256")
 _STEP_COLUMNS = (
     "request_ids", "preempted_ids", "prefill_tokens", "cached_tokens", "decode_tokens", "running", "kv_blocks_used",
+    "draft_tokens", "accepted_tokens",
 )  # fmt: skip
 
 
