@@ -21,8 +21,8 @@ def sample(logits: Tensor, requests: Sequence[EngineRequest]) -> list[list[Sampl
 
     A request with guesses has a row for each of them, which holds if the guess is right. A guess is right if it is the
     token that is chosen anyway; then the one behind it is chosen too. So every token is what it would be without
-    guesses, as long as the logits' bits do not depend on how many rows a step has. In terms of shares: of a guess x with share p(x) just p(x) of the draws accept it, and the others are
-    spread like p without x.
+    guesses, as long as the logits' bits do not depend on how many rows a step has. In terms of shares: of a guess x
+    with share p(x) just p(x) of the draws accept it, and the others are spread like p without x.
 
     Args:
         logits: ``[num_requests and their guesses, vocab_size]``.
