@@ -12,6 +12,8 @@ from traces.storage import SHORT_HASH_CHARS
 
 _HARDWARE = ("cpu", "gpu", "memory", "numa")
 """How the names of the fingerprint's fields begin that matter most."""
+_SAID_BY_HEADER = ("commit", "dirty", "dtype", "model_sha256")
+"""Fields of the fingerprint that a set's header says in other words."""
 _NAMED_SETTINGS = 6
 
 
@@ -36,6 +38,7 @@ def _facts(header: SetHeader) -> dict[str, Any]:
     """Return what a set says of its machine, model, source and engine; what was calibrated is measured, and no fact."""
     model = header.model
     engine = {name: value for name, value in header.engine.items() if name != "calibrations"}
+    machine = {name: value for name, value in header.fingerprint.stable.items() if name not in _SAID_BY_HEADER}
     return {
         "machine label": header.fingerprint.label,
         "model": model.id,
@@ -43,7 +46,7 @@ def _facts(header: SetHeader) -> dict[str, Any]:
         "model weights": model.weights,
         **{f"model {file.file}": file.sha256[:SHORT_HASH_CHARS] for file in model.files},
         "commit": header.source_commit[:SHORT_HASH_CHARS] + (" with changes" if header.source_dirty else ""),
-        **dict(sorted(flatten(header.fingerprint.stable).items(), key=lambda fact: not fact[0].startswith(_HARDWARE))),
+        **dict(sorted(flatten(machine).items(), key=lambda fact: not fact[0].startswith(_HARDWARE))),
         **flatten(engine, "engine "),
     }
 

@@ -87,7 +87,9 @@ def test_facts_that_differ_are_named(tmp_path: Path) -> None:
     """The machine's label, a nested field, the commit; hardware before software; what was calibrated is no fact."""
     first = saved(tmp_path, "one", make_experiment())
     fingerprint = msgspec.structs.replace(
-        first.header.fingerprint, label="Other", stable={"aiohttp": "9", "cpu": "other", "environment": {"A": "1"}}
+        first.header.fingerprint,
+        label="Other",
+        stable={"aiohttp": "9", "commit": "1" * 40, "cpu": "other", "environment": {"A": "1"}},
     )
     second = saved(
         tmp_path, "two", make_experiment(), fingerprint=fingerprint, source_commit="1" * 40, source_dirty=True,

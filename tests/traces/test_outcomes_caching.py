@@ -180,7 +180,7 @@ def test_a_growth_without_two_tokens_is_refused() -> None:
     """One token has no second to be compared with, and an arm must be there."""
     experiment = make_experiment("e10", {"A": [make_run(tokens=1)]})
     for arm_id in ("A", "C"):
-        with pytest.raises(TraceError, match="no request of two tokens|no arm 'C'"):
+        with pytest.raises(TraceError, match=r"no request of two tokens|no arm 'C'"):
             last_over_second(experiment, arm_id)
 
 
