@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from pathlib import Path
 
 from demo_engine.api.replica import LOOK_S, Replica
@@ -54,16 +53,26 @@ class Fleet:
             await self.replicas[index].stop()
             await asyncio.sleep(pause_s)
             replica = self.replicas[index] = Replica(self._model_folder, self._config, index)
-            with contextlib.suppress(EngineError):
-                await replica.start()
-            pause_s = _FIRST_PAUSE_S if replica.is_ready else min(2 * pause_s, _LONGEST_PAUSE_S)
-            await self._watch(index)
+            starting = asyncio.create_task(_try_to_start(replica))
+            try:
+                await self._watch(index)  # it may hang before it has said all that is asked of it at the start
+            finally:
+                starting.cancel()
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S) if replica.ready is None else _FIRST_PAUSE_S
 
     async def _watch(self, index: int) -> None:
-        """Look at a replica until it is lost; one that hangs is given up if there are others."""
+        """Look at a replica, once its model is loaded, until it is lost; one that hangs is given up if others live."""
         replica = self.replicas[index]
         while replica.lost is None:
             await asyncio.sleep(LOOK_S)
-            replica.look()
+            if replica.ready is not None:
+                replica.look()
             if replica.hangs and len(self.replicas) > 1:
-                replica.give_up()
+                replica.give_up(f"the engine has been silent for {replica.silent_ms} ms and was given up")
+
+
+async def _try_to_start(replica: Replica) -> None:
+    try:
+        await replica.start()
+    except (EngineError, OSError) as error:
+        replica.give_up(str(error))

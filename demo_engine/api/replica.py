@@ -136,9 +136,9 @@ class Replica(asyncio.Protocol):
         """Count a look at it; whoever watches it does so every ``LOOK_S`` seconds."""
         self._num_silent_looks += 1
 
-    def give_up(self) -> None:
+    def give_up(self, reason: str) -> None:
         """Kill the process, whatever it is doing, and tell everyone who waits."""
-        self._lose(f"the engine has been silent for {self.silent_ms} ms and was given up")
+        self._lose(reason)
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
 

@@ -76,7 +76,7 @@ def test_a_lost_replica_tells_everyone_and_carries_nothing():
     queues = submit(replica, "a", "b")
     engine.say(Started(["a"], 1, [0]))
     replica.connection_lost(None)
-    replica.give_up()
+    replica.give_up("it was killed")
     queues += submit(replica, "c")
     assert load(replica) == (0, 0)
     assert [isinstance(queue.get_nowait(), Started | ReplicaLost) for queue in queues] == [True] * 3
