@@ -25,6 +25,8 @@ from demo_engine.weights import open_model
 SERVER_MODULE = "demo_engine"
 PATIENCE_S = 60.0
 """How long to wait for what must come."""
+SILENCE_S = 300.0
+"""After how long without a byte a reply is given up; a request may stand in a long queue."""
 HEALTH_P99_MS = 50
 _ADDRESS = "spanreel engine at "
 _LOOK_S = 0.02
@@ -126,7 +128,7 @@ async def subject(model: str, *settings: str) -> AsyncIterator[Subject]:
     try:
         url = await _address(process)
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
-        timeout = aiohttp.ClientTimeout(total=None)
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=SILENCE_S)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             with Probes(urlsplit(url).netloc) as probes:
                 yield Subject(process, url, token, open_model(model).id, session, probes)
