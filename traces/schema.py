@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 Kind = Literal["cpu", "gpu", "wait", "network"]
 Clock = Literal["client", "server", "gpu"]

@@ -145,6 +145,8 @@ def _decode(path: Path, data: bytes, record: type[_T]) -> _T:
         version = msgspec.json.decode(data, type=_Versioned).schema_version
     except msgspec.DecodeError as error:
         raise TraceError(f"{path}: not a whole trace file ({error}); restore it or record it again") from error
+    if version == _Versioned().schema_version:
+        raise TraceError(f"{path}: not a trace file, it names no schema version; restore it or record it again")
     if version != SCHEMA_VERSION:
         raise TraceError(
             f"{path}: schema version {version}, this spanreel reads {SCHEMA_VERSION}; "

@@ -87,7 +87,7 @@ def _record(
     if done:
         say(f"going on with {recording.folder.name}: measured already: {', '.join(done)}")
     elif options.only:
-        recording.take_over({entry.file for entry in entries})
+        recording.take_over({entry.file for entry in entries}, quick=options.quick)
     # Predictions rest on the calibration that stands in the set, also where an older recording goes on.
     calibration = msgspec.convert(recording.header.engine["calibrations"][0], Calibration)
     context = make_context(folder, calibration, config, quick=options.quick)

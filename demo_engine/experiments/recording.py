@@ -48,11 +48,12 @@ class Recording:
             self._save({})
         return sorted(self.header.files)
 
-    def take_over(self, besides: Collection[str]) -> None:
+    def take_over(self, besides: Collection[str], *, quick: bool) -> None:
         """Begin with the experiments of the finished set of the same name, besides the files that are to be made anew.
 
         Raises:
-            UsageError: It was recorded on another machine, with another model, or from another commit.
+            UsageError: It was recorded on another machine, with another model, or from another commit; or one of
+                the two is quick and the other in full.
         """
         if not self.target.exists():
             return
@@ -64,6 +65,11 @@ class Recording:
             )
         by_id = finished.experiments
         kept = [file for file in finished.header.files if file not in besides]
+        if any(bool(by_id[file.partition("-")[0]].workload.get("quick")) != quick for file in kept):
+            raise UsageError(
+                f"{self.target} was measured {'in full' if quick else 'with --quick'}, this would not be; "
+                "choose another --set, or measure alike"
+            )
         self._save({file: by_id[file.partition("-")[0]] for file in kept})
 
     def keep(self, file: str, experiment: Experiment) -> None:

@@ -68,6 +68,13 @@ def test_another_schema_version_names_both(folder: Path, name: str) -> None:
         load_set(folder)
 
 
+def test_a_file_that_is_no_trace_is_told_so(folder: Path) -> None:
+    """JSON of something else has no version to complain about."""
+    (folder / "set.json").write_text('{"name": "not ours"}')
+    with pytest.raises(TraceError, match="not a trace file, it names no schema version"):
+        load_set(folder)
+
+
 def test_an_experiment_missing_from_the_set_is_named(folder: Path) -> None:
     """Asking for what was not recorded says how to record it."""
     with pytest.raises(TraceError, match="'synthetic' has no experiment 'e99'; record it with: spanreel profile"):

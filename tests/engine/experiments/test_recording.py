@@ -88,7 +88,7 @@ def test_one_experiment_is_measured_again_among_the_others(tmp_path, header, oth
     whole.publish()
     single = Recording(tmp_path, header, "e08")
     single.open()
-    single.take_over({SECOND})
+    single.take_over({SECOND}, quick=False)
     assert Recording(tmp_path, header, "e08").open() == [FIRST], "what is to be measured anew does not count as done"
     single.keep(SECOND, msgspec.structs.replace(other, question="Anew?"))
     published = load_set(single.publish())
@@ -106,7 +106,7 @@ def test_an_experiment_is_not_added_to_another_machines_set(tmp_path, header):
     single = Recording(tmp_path, msgspec.structs.replace(header, fingerprint=fingerprint), "e08")
     single.open()
     with pytest.raises(UsageError, match="another machine, model or commit"):
-        single.take_over({SECOND})
+        single.take_over({SECOND}, quick=False)
     assert (tmp_path / "some-set" / "set.json").read_bytes() == before
 
 
@@ -186,3 +186,15 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path, header, other, monkeypatch
     assert caught.value.exit_code == 4
     monkeypatch.undo()
     assert Recording(tmp_path, header).open() == [FIRST]
+
+
+def test_a_quick_experiment_is_not_mixed_into_a_full_set(tmp_path, header, other):
+    """What was measured in one way is not completed in another."""
+    whole = Recording(tmp_path, header)
+    whole.open()
+    whole.keep(FIRST, make_experiment())
+    whole.publish()
+    single = Recording(tmp_path, header, "quick-e08")
+    single.open()
+    with pytest.raises(UsageError, match="was measured in full, this would not be"):
+        single.take_over({SECOND}, quick=True)
