@@ -43,7 +43,6 @@ def test_the_core_imports_nothing_but_the_standard_library():
 def test_a_busy_machine_is_refused_with_the_way_out(monkeypatch, capsys, tmp_path):
     """Measuring beside other work is refused with exit code 4, and the message names ``--anyway``."""
     monkeypatch.setattr(profile, "busy_share", lambda: 0.8)
-    monkeypatch.setattr(profile, "open_model", lambda name: None)
     assert main(["profile", "--out", str(tmp_path)]) == 4
     error = capsys.readouterr().err
     assert "80% busy" in error
