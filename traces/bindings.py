@@ -70,20 +70,19 @@ class Subject:
         return {span.id: span for span in self.path}
 
     @cached_property
-    def sample(self) -> str:
-        """What stands behind the picture, as its footer says it: ``n=7``, or ``n=7, unstable``.
-
-        The latter where the odd and the even runs of the arm disagree about the end-to-end time; of fewer than
-        ``SAMPLES_FOR_STABILITY`` runs nothing can be said.
-        """
-        times_ns = [
+    def sample_ns(self) -> list[float]:
+        """End-to-end time of each measured subject of the arm that was answered, in the order of the runs."""
+        return [
             float(e2e_ns(request_path(self.experiment, run, request)))
             for run in self.arm.runs
             for request in run.requests
             if request.phase == "measure" and request.role == "subject" and request.finish_reason != "error"
         ]
-        is_unsteady = len(times_ns) >= SAMPLES_FOR_STABILITY and not is_stable(times_ns)
-        return f"n={len(times_ns)}{', unstable' if is_unsteady else ''}"
+
+    @property
+    def is_unstable(self) -> bool:
+        """Whether the odd and the even runs of the arm disagree; of fewer than three nothing can be said."""
+        return len(self.sample_ns) >= SAMPLES_FOR_STABILITY and not is_stable(self.sample_ns)
 
     def resolve(self, binding: str) -> Measured:
         """Find the measurement that a binding names.

@@ -19,6 +19,7 @@ QUESTIONS = ("What happens", "What slows it down", "What helps, at what cost")
 """What the talk asks at each stage; one is active on a page."""
 
 PACKET_PX = 64.0
+_UNSTABLE = "UNSTABLE"
 _DOT_PX, _DOT_CLEAR_PX = 6.0, 14.0
 _SEGMENT_PX, _SEGMENT_HEIGHT_PX, _SEGMENT_GAP_PX, _SEGMENT_CLEAR_PX = 32.0, 8.0, 8.0, 24.0
 
@@ -52,12 +53,15 @@ def break_title(text: str, style: TextStyle, width_px: float) -> list[str]:
 
 
 def footer(theme: Theme, trace_set: TraceSet, subject: Subject, question: int) -> Mobject:
-    """Return the footer: evidence class, machine, model, n and trace hash; at the right, the active question."""
+    """Return the footer: evidence class, machine, model, n and trace hash; at the right, the active question.
+
+    A measurement whose odd and even runs disagree is stamped where its class stands.
+    """
     parts = [
-        "MEASURED",
+        _UNSTABLE if subject.is_unstable else "MEASURED",
         trace_set.header.fingerprint.label,
         trace_set.header.model.label,
-        subject.sample,
+        f"n={len(subject.sample_ns)}",
         f"trace {trace_set.short_hash(subject.experiment.id)}",
     ]
     return group(*_provenance(theme, parts), *_question(theme, question))
@@ -79,7 +83,8 @@ def packet(theme: Theme, subject: Subject, y0: float) -> Mobject:
 
 def _provenance(theme: Theme, parts: Sequence[str]) -> list[Mobject]:
     baseline = theme.page.footer_baseline_px
-    styles = [TextStyle("mono", theme.size.small_px, 700, theme.colour.secondary)]
+    stamp = theme.role["alert"] if parts[0] == _UNSTABLE else theme.colour.secondary
+    styles = [TextStyle("mono", theme.size.small_px, 700, stamp)]
     styles += [TextStyle("mono", theme.size.small_px, 400, theme.colour.muted)] * (len(parts) - 1)
     middle = middle_of(baseline, theme.size.small_px)
     x = float(theme.page.left_px)

@@ -14,7 +14,7 @@ from scenes import ledger
 from scenes.grammar.scale import PLOT_X0_PX
 from scenes.job import RenderJob
 from trace_factory import MS, US, make_experiment, make_run, make_set
-from traces import load_set
+from traces import Run, load_set
 from traces.bindings import Subject
 from traces.wording import FORMATS
 
@@ -44,6 +44,13 @@ GROUND = "whole/e2e"
 pytestmark = pytest.mark.slow
 
 
+def make_runs(magnitude: str) -> list[Run]:
+    """Return the run of a magnitude; of the unsteady one seven, whose odd and even ones disagree."""
+    if magnitude == "unsteady":
+        return [make_run(decode_ns=(95 if number % 2 else 160) * MS) for number in range(7)]
+    return [make_run(**MAGNITUDES[magnitude])]
+
+
 @pytest.fixture(scope="module")
 def rendered(fonts_dir, tmp_path_factory):
     """Return a function that draws the stills of a clip from a set of some magnitude, once."""
@@ -52,7 +59,7 @@ def rendered(fonts_dir, tmp_path_factory):
     @cache
     def render(clip: str, magnitude: str) -> tuple[Path, ledger.Clip, Path]:
         folder = tmp_path_factory.mktemp(f"{clip}-{magnitude}")
-        trace_set = make_set(folder, make_experiment(make_run(**MAGNITUDES[magnitude])))
+        trace_set = make_set(folder, make_experiment(*make_runs(magnitude)))
         job = RenderJob(
             clip, str(trace_set), str(ROOT / "slides" / "theme.toml"), str(fonts_dir), str(labels),
             str(folder / "out"), TITLES, "stills",
@@ -86,6 +93,14 @@ def test_every_mark_and_number_is_what_the_trace_says(rendered, clip, magnitude)
         for text in pause.texts:
             words = [FORMATS[value.format](subject.resolve(value.binding).value) for value in text.values]
             assert text.template.format(*words) == text.text
+
+
+@pytest.mark.parametrize(("magnitude", "stamp"), [("usual", "MEASURED"), ("unsteady", "UNSTABLE")])
+def test_a_measurement_that_was_not_steady_is_stamped(rendered, magnitude, stamp):
+    """Every picture says so, in the place of its evidence class."""
+    _, drawn, _ = rendered("a00", magnitude)
+    for pause in drawn.pauses:
+        assert [text.text for text in pause.texts if text.id == "provenance-0"] == [stamp]
 
 
 @both_clips

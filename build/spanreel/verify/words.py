@@ -93,7 +93,7 @@ def _known_words(pause: Pause, clip: Clip, subjects: Subjects, trace_set: TraceS
         words.append(source.sha256[:8])
     for subject in subjects.values():
         number = "".join(c for c in subject.request.id if c.isdigit())
-        words += [subject.arm.exemplar.rule, subject.arm.label, subject.sample, number[-2:] or "1"]
+        words += [subject.arm.exemplar.rule, subject.arm.label, f"n={len(subject.sample_ns)}", number[-2:] or "1"]
     for axis in pause.axes:
         if axis.kind == "lens":
             words += [FORMATS["factor"](axis.factor), FORMATS["stage"](_window_ns(axis))]
