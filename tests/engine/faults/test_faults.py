@@ -15,10 +15,10 @@ from demo_engine.faults.command import FAULTS
 pytestmark = [pytest.mark.slow, pytest.mark.engine]
 BY_NAME = {fault.name: fault for fault in FAULTS}
 MISTAKES = {
-    "leaving": "deaf", "leaving by proxy": "deaf", "not reading": "patient", "killed": "silent", "lost": "silent",
-    "draining": "hasty",
+    "leaving by proxy": "deaf", "not reading": "patient", "killed": "silent", "lost": "silent", "draining": "hasty",
 }  # fmt: skip
-"""Fault and the mistake in the server that must show."""
+"""Fault and the mistake in the server that must show. Without the proxy a deaf server may be over with the toy model's
+short answers before anybody looks."""
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
