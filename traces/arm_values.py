@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from traces.arms import answered, measured_runs
 from traces.bindings import Subject
 from traces.metrics import e2e_ns, stage_sums_ns, tpot_ns, ttft_ns
 from traces.schema import Arm, Experiment, Run
@@ -11,7 +12,7 @@ from traces.schema import Arm, Experiment, Run
 
 def finished_subjects(experiment: Experiment, arm: Arm) -> list[Subject]:
     """Return the measured requests of an arm that ran to their end: neighbours and warm-ups are left out."""
-    return [subject for run in arm.runs for subject in _finished(experiment, arm, run)]
+    return [subject for run in measured_runs(arm) for subject in _finished(experiment, arm, run)]
 
 
 def arm_values(experiment: Experiment, arm: Arm) -> dict[str, list[float]]:
@@ -21,7 +22,7 @@ def arm_values(experiment: Experiment, arm: Arm) -> dict[str, list[float]]:
     start to the last byte received; client clock.
     """
     values: dict[str, list[float]] = {}
-    for run in arm.runs:
+    for run in measured_runs(arm):
         subjects = _finished(experiment, arm, run)
         for subject in subjects:
             request, path = subject.request, subject.path
@@ -38,11 +39,7 @@ def arm_values(experiment: Experiment, arm: Arm) -> dict[str, list[float]]:
 
 
 def _finished(experiment: Experiment, arm: Arm, run: Run) -> list[Subject]:
-    return [
-        Subject(experiment, arm, run, request)
-        for request in run.requests
-        if request.role == "subject" and request.phase == "measure" and request.finish_reason in ("stop", "length")
-    ]
+    return [Subject(experiment, arm, run, request) for request in answered(run)]
 
 
 def _tokens_per_s(subjects: Sequence[Subject]) -> float:

@@ -1,9 +1,9 @@
-"""An experiment's arms by name, and the runs of an arm that count."""
+"""An experiment's arms by name, and the runs and requests of an arm that count."""
 
 from __future__ import annotations
 
 from traces.errors import TraceError
-from traces.schema import Arm, Experiment, Run
+from traces.schema import Arm, Experiment, Request, Run
 
 
 def arm_of(experiment: Experiment, arm_id: str) -> Arm:
@@ -21,3 +21,8 @@ def arm_of(experiment: Experiment, arm_id: str) -> Arm:
 def measured_runs(arm: Arm) -> list[Run]:
     """Return an arm's runs in their order, warm-ups left out."""
     return [run for run in arm.runs if all(request.phase == "measure" for request in run.requests)]
+
+
+def answered(run: Run, role: str = "subject") -> list[Request]:
+    """Return the requests of a role that were answered to the end, in the plan's order."""
+    return [r for r in run.requests if r.role == role and r.finish_reason in ("stop", "length")]

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from traces.arms import arm_of
+from traces.arms import answered, arm_of, measured_runs
 from traces.errors import TraceError
 from traces.metrics import e2e_ns, receive_times_ns, tpot_ns, ttft_ns
 from traces.schema import Arm, Experiment, Request, Run
@@ -74,9 +74,8 @@ class Subject:
         """End-to-end time of each measured subject of the arm that was answered, in the order of the runs."""
         return [
             float(e2e_ns(request_path(self.experiment, run, request)))
-            for run in self.arm.runs
-            for request in run.requests
-            if request.phase == "measure" and request.role == "subject" and request.finish_reason != "error"
+            for run in measured_runs(self.arm)
+            for request in answered(run)
         ]
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 
 from traces import Experiment, Request, Run, TraceError, request_path
+from traces.arms import answered
 from traces.metrics import e2e_ns
 from traces.outcomes import METRICS
 from traces.outcomes.wording import metric_words
@@ -33,11 +34,7 @@ def choose_exemplar(experiment: Experiment, runs: list[Run]) -> Exemplar:
 
 
 def _subjects(run: Run) -> list[Request]:
-    return [
-        request
-        for request in run.requests
-        if request.role == "subject" and request.phase == "measure" and request.finish_reason != "error"
-    ]
+    return [request for request in answered(run) if request.phase == "measure"]
 
 
 def _value(experiment: Experiment, run: Run) -> float:

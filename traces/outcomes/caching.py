@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traces.arms import arm_of
+from traces.arms import answered, arm_of
 from traces.errors import TraceError
 from traces.metrics import ttft_ns
-from traces.outcomes.claim import Claim, Metric, arm_values
-from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, TPOT, TTFT, answered
+from traces.outcomes.claim import Claim, Metric, event_values
+from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, TPOT, TTFT
 from traces.schema import Experiment, Request, Run
 from traces.spans import step_ns
 from traces.statistics import median
@@ -32,7 +32,7 @@ def last_over_second(experiment: Experiment, arm_id: str) -> tuple[int, float]:
         TraceError: There is no such arm, or no request of it has two tokens.
     """
     arm = arm_of(experiment, arm_id)
-    growths = arm_values(TOKEN_GROWTH, experiment, arm)
+    growths = event_values(TOKEN_GROWTH, experiment, arm)
     if not growths:
         raise TraceError(f"{experiment.id}: arm {arm_id} has no request of two tokens")
     number = min(request.num_output_tokens for run in arm.runs for request in _with_two_tokens(run))

@@ -75,7 +75,7 @@ class Outcome:
         return "as expected" if sign == (1 if self.claim.expected == "more" else -1) else "opposite"
 
 
-def arm_values(metric: Metric, experiment: Experiment, arm: Arm) -> list[float]:
+def event_values(metric: Metric, experiment: Experiment, arm: Arm) -> list[float]:
     """Return the metric of each independent event of the arm's measured runs, warm-ups left out."""
     return [value for run in measured_runs(arm) for value in metric.of_run(experiment, run)]
 
@@ -91,7 +91,7 @@ def outcomes(experiment: Experiment, claims: Sequence[Claim]) -> list[Outcome]:
     for claim in claims:
         if claim.first not in arms or claim.second not in arms:
             continue
-        first, second = (arm_values(claim.metric, experiment, arms[name]) for name in (claim.first, claim.second))
+        first, second = (event_values(claim.metric, experiment, arms[name]) for name in (claim.first, claim.second))
         if not first and not second:
             continue
         if not first or not second:

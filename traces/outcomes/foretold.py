@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traces.outcomes.claim import arm_values
+from traces.outcomes.claim import event_values
 from traces.outcomes.table import METRICS
 from traces.schema import Experiment
 from traces.statistics import median
@@ -43,7 +43,7 @@ def foretold(experiment: Experiment) -> list[Foretold]:
     found = []
     for arm in experiment.arms:
         predicted_ns = prediction.by_arm_ns.get(arm.id)
-        values = arm_values(metric, experiment, arm) if predicted_ns else []
+        values = event_values(metric, experiment, arm) if predicted_ns else []
         if predicted_ns and values:
             found.append(Foretold(arm.id, metric.name, predicted_ns, median(values), len(values)))
     return found

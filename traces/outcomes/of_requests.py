@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from traces.arms import answered
 from traces.metrics import e2e_ns, name_sums_ns, tpot_ns, ttft_ns
 from traces.outcomes.claim import Metric
 from traces.schema import Experiment, Request, Run
 from traces.spans import request_path
-
-
-def answered(run: Run, role: str = "subject") -> list[Request]:
-    """Return the requests of a role that were answered to the end, in the plan's order."""
-    return [r for r in run.requests if r.role == role and r.finish_reason in ("stop", "length")]
 
 
 def request_e2e_ns(experiment: Experiment, run: Run, request: Request) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from traces.arms import arm_of, measured_runs
+from traces.arms import answered, arm_of, measured_runs
 from traces.metrics import receive_times_ns, ttft_ns
-from traces.outcomes.claim import Claim, Metric, arm_values
-from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, QUEUE, TPOT, TTFT, answered, request_e2e_ns
+from traces.outcomes.claim import Claim, Metric, event_values
+from traces.outcomes.of_requests import E2E, FAILED, MAKESPAN, QUEUE, TPOT, TTFT, request_e2e_ns
 from traces.schema import Experiment, Request, Run
 from traces.spans import step_end_ns, step_ns
 from traces.statistics import median
@@ -40,7 +40,7 @@ def load_growth(experiment: Experiment, first: str, second: str) -> tuple[float,
         TraceError: An arm is missing, or has no answered request.
     """
     ttft, tpot = (
-        [median(arm_values(metric, experiment, arm_of(experiment, arm))) for arm in (first, second)]
+        [median(event_values(metric, experiment, arm_of(experiment, arm))) for arm in (first, second)]
         for metric in (TTFT, TPOT)
     )
     return ttft[1] / ttft[0], tpot[1] / tpot[0]

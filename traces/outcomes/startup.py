@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from traces.arms import answered
 from traces.metrics import name_sums_ns
 from traces.outcomes.claim import Claim, Metric
-from traces.outcomes.of_requests import E2E, FAILED, QUEUE, TPOT, TTFT, answered
+from traces.outcomes.of_requests import E2E, FAILED, QUEUE, TPOT, TTFT
 from traces.schema import Experiment, Request, Run
 from traces.spans import request_path
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import linear_regression
 
+from traces.arms import answered
 from traces.errors import TraceError
 from traces.outcomes.caching import CACHED_TOKENS
-from traces.outcomes.claim import Claim, Metric, arm_values
-from traces.outcomes.of_requests import MAKESPAN, TTFT, answered
+from traces.outcomes.claim import Claim, Metric, event_values
+from traces.outcomes.of_requests import MAKESPAN, TTFT
 from traces.schema import Experiment, Run
 from traces.spans import step_ns
 from traces.statistics import median
@@ -46,7 +47,7 @@ class PrefillFit:
 def points(experiment: Experiment, metric: Metric, setting: str) -> dict[int, float]:
     """Return the metric's median for each value of a setting, in its order; arms without the setting are no point."""
     arms = {arm.settings[setting]: arm for arm in experiment.arms if setting in arm.settings}
-    values = {size: arm_values(metric, experiment, arm) for size, arm in sorted(arms.items())}
+    values = {size: event_values(metric, experiment, arm) for size, arm in sorted(arms.items())}
     return {size: median(found) for size, found in values.items() if found}
 
 
